@@ -39,7 +39,8 @@ enum class Way : std::uint8_t { endpoints, links, network };
 class MotifStage {
  public:
   explicit MotifStage(Way way, std::uint32_t nodes = 8, std::uint32_t ranks_per_node = 1,
-                      const fabric::SampleMachine& machine = {}, const std::function<void(JobCosts&)>& change = {})
+                      const fabric::SampleMachine& machine = {}, const std::function<void(JobCosts&)>& change = {},
+                      std::uint32_t cores = 1)
       : spec_(motif_spec(machine)),
         machine_(spec_, job_slot_width_bits),
         placement_(machine_.topology, nodes, ranks_per_node),
@@ -57,7 +58,7 @@ class MotifStage {
     }
     JobCosts costs = JobCosts::read(spec_);
     if (change) change(costs);
-    job_ = std::make_unique<Job>(machine_.engine, placement_, *carriage_, costs, noises_);
+    job_ = std::make_unique<Job>(machine_.engine, placement_, *carriage_, costs, noises_, cores);
     if (network_ != nullptr) network_->tell(job_->carriage_listener());
   }
 

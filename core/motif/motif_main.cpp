@@ -2,6 +2,7 @@
 //
 //   dryfly-motif SPEC WORKLOAD nodes=N ppn=P [level=latency|links|packet|flow] [on=NODE,...] name=value...
 //
+// cores=1|2: of a job at the levels latency and links; two are usual from 65,536 ranks on. The answer is the same.
 // messages=FILE: a line for each message that was sent, in their order: source, target, bytes.
 // most_packets=N: on the level `packet` what would be sent is counted first, and refused where it is more.
 //

@@ -25,7 +25,7 @@ from dryfly.base.paths import data_folder
 from dryfly.case import placement
 from dryfly.cli.main import cli
 from dryfly.machine.listing import source_keys
-from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing
+from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing, worker
 from dryfly.predict.find import find
 from dryfly.predict.predict import pairs
 from dryfly.predict.question import Question, of_content
@@ -126,6 +126,30 @@ def test_packets_are_counted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(UserError, match=r"the first 416 messages have more than 1663 packets"):
         ask.ask(question)
     assert ask.ask(replace(question, level="links")).messages == 2 * 8 * 26
+
+
+@pytest.mark.parametrize(
+    ("workload", "parameters"),
+    [
+        ("halo", (("bytes", "8"), ("neighbours", "26"), ("steps", "4"))),
+        ("halo", (("bytes", "2000"), ("steps", "4"))),
+        ("allreduce", (("bytes", "8"),)),
+        ("alltoall", (("bytes", "64"),)),
+    ],
+)
+def test_a_second_core_changes_nothing_but_time(workload: str, parameters: tuple[tuple[str, str], ...]) -> None:
+    question = Question(workload=workload, nodes=64, ppn=8, parameters=parameters)
+    one, two = (skeleton.answer(question, cores=cores) for cores in (1, 2))
+    assert (one.virtual_time_s, one.fingerprint) == (two.virtual_time_s, two.fingerprint)
+    assert (one.messages, one.bytes, one.events) == (two.messages, two.bytes, two.events)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_each_question_of_many_has_one_core() -> None:
+    """There are as many at a time as cores."""
+    question = Question(workload="halo", nodes=64, ppn=2)
+    assert "'cores': '1'" in worker.outcome(question.content(), None)["answer"]["warnings"][0]
+    assert "cores" not in ask.ask(question).warnings[0]
 
 
 @pytest.mark.parametrize("workload", ["hpl", "hplmxp"])

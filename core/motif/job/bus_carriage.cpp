@@ -63,14 +63,29 @@ Duration BusCarriage::cross(NicId nic, Lane Bus::* way, Instant at, Bytes size) 
 }
 
 std::optional<Carried> BusCarriage::carry(const Load& load) {
-  if (!buses_.empty()) fetch_line(&bus_of(load.to));
+  if (!buses_.empty()) fetch_line(&bus_of(load.to).in);
   Load later = load;
-  later.ready = load.ready + cross(load.from, &Bus::out, load.ready, load.size);
+  go_out(later);
   std::optional<Carried> times = inner_->carry(later);
-  if (times->sent_again) return times;
-  const Duration waits = cross(load.to, &Bus::in, times->arrived, load.size);
-  times->arrived = times->arrived + waits;
-  times->answered = times->answered + waits;
+  if (!times->sent_again) come_in(load, *times);
+  return times;
+}
+
+void BusCarriage::come_in(const Load& load, Carried& times) {
+  const Duration waits = cross(load.to, &Bus::in, times.arrived, load.size);
+  times.arrived = times.arrived + waits;
+  times.answered = times.answered + waits;
+}
+
+Instant BusCarriage::leave(Load& load) {
+  go_out(load);
+  return inner_->leave(load);
+}
+
+Carried BusCarriage::bring(const Load& load) {
+  if (!buses_.empty()) fetch_line(&bus_of(load.to).in);
+  Carried times = inner_->bring(load);
+  come_in(load, times);
   return times;
 }
 

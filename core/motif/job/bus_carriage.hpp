@@ -29,6 +29,10 @@ class BusCarriage final : public Carriage {
 
   Bytes part() const override { return inner_->part(); }
   std::optional<Carried> carry(const Load& load) override;
+  std::optional<Duration> least_way() const override { return inner_->least_way(); }
+  Instant leave(Load& load) override;
+  Carried bring(const Load& load) override;
+  void prefetch(const Load& load) const override { inner_->prefetch(load); }
 
  private:
   // One way.
@@ -36,9 +40,11 @@ class BusCarriage final : public Carriage {
     Backlog all;
     Backlog packets;  // loads of a single packet
   };
+  // Loads that leave and those that come may be two threads' (core/motif/job/porter.hpp), so that each way has a line
+  // of the cache.
   struct Bus {
-    Lane out;
-    Lane in;
+    alignas(64) Lane out;
+    alignas(64) Lane in;
   };
   struct Pace {
     Rate rate;  // 0: all that NICs want
@@ -54,6 +60,8 @@ class BusCarriage final : public Carriage {
   static Duration cross(Lane& lane, Instant at, Bytes size, bool is_packet, const Pace& pace);
   Duration cross(NicId nic, Lane Bus::* way, Instant at, Bytes size);
   Bus& bus_of(NicId nic);
+  void go_out(Load& load) { load.ready = load.ready + cross(load.from, &Bus::out, load.ready, load.size); }
+  void come_in(const Load& load, Carried& times);
 
   std::unique_ptr<Carriage> inner_;
   const Dragonfly& topology_;

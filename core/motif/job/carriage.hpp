@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "core/contract/network.hpp"
+#include "core/unit/check.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::motif {
@@ -47,6 +48,16 @@ class Carriage {
   // the load has arrived, of that instant.
   virtual bool answers_later() const { return false; }
   virtual std::optional<Carried> carry(const Load& load) = 0;
+
+  // What carry() does, in two parts that share no state, so that another thread may do the second: a load is brought
+  // after all that left before it. From being ready to its arrival, at least, between different NICs; none: there are
+  // no such parts.
+  virtual std::optional<Duration> least_way() const { return std::nullopt; }
+  // The load leaves its NIC, and then its `ready` says when. The answer: that NIC may begin the next one.
+  virtual Instant leave(Load&) { DRYFLY_UNREACHABLE("this carriage has no parts"); }
+  virtual Carried bring(const Load&) { DRYFLY_UNREACHABLE("this carriage has no parts"); }
+  // The load will be brought soon: into the cache with what it needs.
+  virtual void prefetch(const Load&) const {}
 };
 
 }  // namespace dryfly::motif

@@ -9,7 +9,7 @@ void Driver::drive(Job& job) {
   job_ = &job;
   job.driver_ = this;
   for (const Rank& rank : job.ranks_) job.schedule(job.noises_.begin(rank.id()), Job::Kind::rank, rank.id());
-  job.engine_.run(never);
+  job.outlets_.run(job.engine_);
 }
 
 Instant Driver::now() const { return job_->engine_.now(); }

@@ -60,13 +60,14 @@ JobCosts JobCosts::read(const Spec& spec) {
 
 Frames& frames_of(Rank& rank) { return rank.job().frames_; }
 
-Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises)
+Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises,
+         std::uint32_t cores)
     : engine_(engine),
       placement_(placement),
       costs_(costs),
       noises_(noises),
       outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
-               costs.lead() * 2),
+               costs.ingress, costs.lead() * 2, cores > 1 && costs.near_by_memory),
       reductions_(engine, placement, records_, outlets_, *this,
                   {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}),
       peer_links_(costs.gpus, placement) {
@@ -87,7 +88,7 @@ void Job::run(const Program& program, std::vector<SentMessage>* sent) {
     rank.clock_ = noises_.begin(rank.id_);
     wake_at(rank, rank.clock_);
   }
-  engine_.run(never);
+  outlets_.run(engine_);
   if (ended_ == count()) return;
   for (const Task& task : tasks_) {
     if (task.done()) task.check();
@@ -418,6 +419,7 @@ JobTotals Job::totals() const {
   totals.messages += reductions_.packets();
   totals.records_max = records_.most();
   totals.frame_bytes = frames_.bytes();
+  totals.aside = outlets_.brought_aside();
   return totals;
 }
 

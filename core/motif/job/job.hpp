@@ -86,6 +86,7 @@ struct JobTotals {
   std::uint64_t events = 0;       // of ranks and messages
   std::uint64_t records_max = 0;  // under way at once
   std::uint64_t frame_bytes = 0;  // of all coroutines at once
+  std::uint64_t aside = 0;        // loads that were brought on a second core
 };
 
 // One that has been sent, as a program names its ends; an access counts as sent by whoever asks for it.
@@ -105,8 +106,9 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
  public:
   using Program = std::function<Task(Rank&)>;
 
-  // All of them must outlive the job.
-  Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises);
+  // All of them must outlive the job. With two cores loads may be brought on the second one.
+  Job(Engine& engine, const Placement& placement, Carriage& carriage, const JobCosts& costs, const Noises& noises,
+      std::uint32_t cores = 1);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
@@ -134,14 +136,12 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
   friend class Driver;
   friend class Rank;
   friend Frames& frames_of(Rank& rank);
-  enum class Kind : std::uint8_t { rank, arrival, leaving, nic };
+  using Kind = Outlets::Listener::Kind;
 
   void handle(Event event) override;
   void prefetch(Event event, unsigned stage) const override;
   void settled(std::uint32_t message, Instant arrived, Instant answered) override;
-  void schedule_nic(Instant at, std::uint32_t nic) override { schedule(at, Kind::nic, nic); }
-  void schedule_leaving(Instant at, std::uint32_t message) override { schedule(at, Kind::leaving, message); }
-  void schedule(Instant at, Kind kind, std::uint32_t index);
+  void schedule(Instant at, Kind kind, std::uint32_t index) override;
 
   Pending send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, Lane lane);
   Pending receive(Rank& rank, std::uint32_t from, std::uint32_t tag);

@@ -289,6 +289,44 @@ TEST_CASE("every message is received, and a run repeats to the picosecond") {
   }
 }
 
+// Eight messages to all sides in each round: 8 bytes, or now and then one that is acknowledged or a rendezvous.
+Task mixture(Rank& me, std::uint64_t seed, bool is_all_short) {
+  const std::uint32_t count = me.count();
+  for (std::uint64_t round = 0; round < 150; ++round) {
+    for (std::uint32_t each = 0; each < 8; ++each) {
+      const std::uint64_t draw = mix(seed * 100'000 + round * 8 + each);
+      const std::uint32_t shift = 1 + static_cast<std::uint32_t>(draw % (count - 1));
+      const bool is_long = !is_all_short && round % 50 == 40 && each % 4 == 1;
+      me.irecv((me.id() + count - shift) % count, each);
+      me.isend((me.id() + shift) % count, each, Bytes{!is_long ? 8U : each == 1 ? 1'000U : 30'000U});
+    }
+    co_await me.wait_all();
+    // For a while nothing at all is under way.
+    if (round == 75) co_await me.compute(Duration{50'000'000 + mix(me.id()) % 50'000'000});
+  }
+}
+
+TEST_CASE("a second core changes nothing but time") {
+  for (const fabric::SampleMachine& machine : {fabric::SampleMachine{}, with_bus()}) {
+    for (const Way way : {Way::endpoints, Way::links}) {
+      for (const bool is_all_short : {false, true}) {
+        const auto program = [&](Rank& me) { return mixture(me, 7, is_all_short); };
+        MotifStage one(way, 32, 4, machine, {}, 1);
+        MotifStage two(way, 32, 4, machine, {}, 2);
+        CHECK(two.run(program).fingerprint() == one.run(program).fingerprint());
+        CHECK(two.job().end() == one.job().end());
+        const JobTotals alone = one.job().totals();
+        const JobTotals shared = two.job().totals();
+        CHECK(shared.events == alone.events);
+        CHECK(shared.records_max == alone.records_max);
+        CHECK(alone.aside == 0);
+        // Of 128 ranks' 1,200 messages those of a node go another way.
+        if (way == Way::links) CHECK(shared.aside > (is_all_short ? 140'000 : 100'000));
+      }
+    }
+  }
+}
+
 TEST_CASE("waiting for one thing does not wait for another") {
   MotifStage stage(Way::endpoints, 3);
   Instant first;

@@ -93,6 +93,14 @@ std::optional<Carried> LinksCarriage::carry(const Load& load) {
   return pass(load, NoToll{});
 }
 
+// What is lost is late for its NIC too: with faults there are no parts.
+std::optional<Duration> LinksCarriage::least_way() const {
+  if (trouble_ != nullptr) return std::nullopt;
+  return Duration{wires_.way_ps(0, 0)};
+}
+
+Carried LinksCarriage::bring(const Load& load) { return pass(load, NoToll{}); }
+
 Carried LinksCarriage::carry_in_trouble(const Load& load) {
   return trouble_->carry(load, [this](const Load& sent, Trouble::Toll& toll) { return pass(sent, toll); });
 }
@@ -107,8 +115,8 @@ Carried LinksCarriage::pass(const Load& load, Toll&& toll) {
   const SwitchId source = topology_.switch_of(load.from);
   const SwitchId target = topology_.switch_of(load.to);
   const std::uint8_t target_port = topology_.port_of(load.to);
-  // Every way ends there, and choosing one takes as long as memory does.
-  fetch_line(&ports_[topology_.first_port(target) + target_port]);
+  // Choosing a way takes as long as memory does.
+  fetch_line(&target_of(load));
   const fabric::Path way = path(source, target, target_port);
   const Lag at_nic = toll.on(wires_.nic_port(topology_, load.from), load.ready.ps);
   std::uint64_t head_ps = load.ready.ps + at_nic.later_ps + wires_.edge_ps;

@@ -17,6 +17,7 @@
 #include "core/motif/job/trouble.hpp"
 #include "core/motif/job/wires.hpp"
 #include "core/route/routing.hpp"
+#include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 #include "core/unit/random.hpp"
 
@@ -28,6 +29,10 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
 
   Bytes part() const override { return part_; }
   std::optional<Carried> carry(const Load& load) override;
+  std::optional<Duration> least_way() const override;
+  Instant leave(Load& load) override { return load.ready + Duration{wires_.serialisation_ps(load.size)}; }
+  Carried bring(const Load& load) override;
+  void prefetch(const Load& load) const override { fetch_line(&target_of(load)); }
 
  private:
   std::uint64_t own_ps(std::uint32_t port) const override;
@@ -51,6 +56,10 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
     std::uint32_t next_ports = 0;  // where those of that switch begin
   };
   LargeVector<Port> ports_of_machine() const;
+  // Where every way ends.
+  const Port& target_of(const Load& load) const {
+    return ports_[topology_.first_port(topology_.switch_of(load.to)) + topology_.port_of(load.to)];
+  }
   // The load's head is ready to leave by the port at `at_ps`; when it does.
   [[gnu::always_inline]] inline std::uint64_t cross(Port& port, std::uint64_t at_ps, std::uint64_t serial_ps,
                                                     bool packet) const;

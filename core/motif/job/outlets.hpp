@@ -7,12 +7,16 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
+#include "core/engine/engine.hpp"
 #include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
 #include "core/motif/job/lists.hpp"
 #include "core/motif/job/placement.hpp"
+#include "core/motif/job/porter.hpp"
 #include "core/motif/job/records.hpp"
 #include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
@@ -26,9 +30,10 @@ class Outlets final : private CarriageListener {
    public:
     // All of a message's leg has been carried, or is certain to be: these are the instants of its last byte.
     virtual void settled(std::uint32_t message, Instant arrived, Instant answered) = 0;
-    // leave_nic() or leave() is wanted at that instant.
-    virtual void schedule_nic(Instant at, std::uint32_t nic) = 0;
-    virtual void schedule_leaving(Instant at, std::uint32_t message) = 0;
+    // What a job's events are about: a rank, a message that is in its target's hands, or one that leave() is wanted
+    // for, or a NIC that leave_nic() is.
+    enum class Kind : std::uint8_t { rank, arrival, leaving, nic };
+    virtual void schedule(Instant at, Kind kind, std::uint32_t index) = 0;
 
    protected:
     ~Listener() = default;
@@ -36,8 +41,16 @@ class Outlets final : private CarriageListener {
 
   // `lead`: what is ready no later than that takes its links at once. All messages have about that lead, so that their
   // order among each other is kept, and each saves an event.
+  // `ingress`: from the last byte at the target's NIC until a message is matched.
+  // `shares`: loads may be brought on a second core, which changes nothing but time; only where ranks of a node never
+  // send by NICs.
   Outlets(const Placement& placement, Carriage& carriage, Records& records, Listener& listener, Bytes rendezvous_head,
-          Bytes packet, Duration command_interval, Duration lead);
+          Bytes packet, Duration command_interval, Duration ingress, Duration lead, bool shares);
+
+  // How many loads were.
+  std::uint64_t brought_aside() const { return porter_ == nullptr ? 0 : porter_->given(); }
+  // Until nothing is left to happen.
+  void run(Engine& engine);
 
   // Who is told by a carriage that answers later.
   CarriageListener& carriage_listener() { return *this; }
@@ -57,6 +70,7 @@ class Outlets final : private CarriageListener {
   }
 
  private:
+  using Kind = Listener::Kind;
   struct alignas(64) Outlet {
     Backlog all;
     Backlog packets;  // loads of a single packet, which do not wait for longer ones
@@ -72,7 +86,13 @@ class Outlets final : private CarriageListener {
   };
 
   void carried(const Load& load, const Carried& times) override;
-  void depart(std::uint32_t message, Instant start);
+  void depart(std::uint32_t message, Instant start, Instant now);
+  // Its NIC may begin the next load at `left`.
+  void occupy(const Load& load, const Record& record, Instant left);
+  // Gives the load to the porter, if there is one and nobody has to know its answer now.
+  bool give(const Load& load, const Record& record, Instant now);
+  // What has been brought, and at least what was given as the first so many.
+  void take(std::uint64_t least);
   void divide(Record& record, std::uint64_t bytes);
   void add_lane(LargeVector<std::uint32_t> nics);
   Load load_of(std::uint32_t message, Instant start) const;
@@ -85,11 +105,17 @@ class Outlets final : private CarriageListener {
   const Bytes rendezvous_head_;
   const Bytes packet_;
   const Duration command_interval_;
+  const Duration ingress_;
   const Duration lead_;
   const std::uint64_t part_;
+  const std::optional<Duration> least_way_;
   std::vector<LargeVector<std::uint32_t>> lanes_;  // of each, the NIC of each rank
   LargeVector<Outlet> outlets_;                    // of each NIC
   Pool<Parts> parts_;
+  std::unique_ptr<Porter> porter_;
+  std::uint32_t alone_ = 0;         // so many will not be given to it
+  std::uint32_t alone_next_ = 0;    // and the next time
+  std::uint64_t given_before_ = 0;  // when that was last said
 };
 
 }  // namespace dryfly::motif

@@ -77,6 +77,13 @@ JobCosts read_costs(const Spec& spec, Parameters& parameters) {
   return costs;
 }
 
+// Of one job. A second core gains where a rank's state is seldom in the cache, and two threads that hand each other a
+// few messages now and then only wait for one another.
+std::uint32_t cores_for(std::uint32_t ranks) {
+  constexpr std::uint32_t many = 65'536;
+  return ranks >= many && std::thread::hardware_concurrency() > 1 ? 2 : 1;
+}
+
 }  // namespace
 
 void Answer::count_step_of(Job& job, std::uint64_t steps) {
@@ -96,6 +103,7 @@ Stage::Stage(const Spec& spec, Parameters& parameters, Tally* tally)
       costs_(read_costs(spec, parameters)),
       noises_(spec, placement_),
       level_(level_named(parameters.text_or("level", "links"), spec)),
+      cores_(static_cast<std::uint32_t>(parameters.number_or("cores", cores_for(placement_.ranks()), 1, 2))),
       part_{parameters.number_or("part", part_bytes.count, 4096, std::uint64_t{1} << 30)},
       tally_(tally) {
   refuse_drained(spec, topology_, placement_);
@@ -129,7 +137,9 @@ void Stage::run(const Job::Program& program, Answer& answer, const std::function
       answer);
 }
 
-void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
+void Stage::run(const std::function<void(Job&)>& play, Answer& answer) { run(play, answer, cores_); }
+
+void Stage::run(const std::function<void(Job&)>& play, Answer& answer, std::uint32_t cores_each) {
   if (level_ == Level::network && tally_ != nullptr) {
     Engine engine(job_slot_width_bits);
     TallyCarriage carriage(spec_, *tally_);
@@ -153,13 +163,15 @@ void Stage::run(const std::function<void(Job&)>& play, Answer& answer) {
     carriage = std::make_unique<LinksCarriage>(spec_, topology_, part_);
   }
   if (BusCarriage::is_in(spec_)) carriage = std::make_unique<BusCarriage>(spec_, topology_, std::move(carriage));
-  Job job(engine, placement_, *carriage, costs_, noises_);
+  Job job(engine, placement_, *carriage, costs_, noises_, cores_each);
   run(job, play, answer);
 }
 
 void Stage::run_side_by_side(std::span<const Job::Program> programs, Answer& answer) {
   std::vector<Answer> answers(programs.size());
-  const auto run_one = [&](std::size_t number) { run(programs[number], answers[number], {}); };
+  const auto run_one = [&](std::size_t number) {
+    run([&](Job& job) { job.run(programs[number], sent_); }, answers[number], 1);
+  };
   // A list of messages has one order only, and a tally is one.
   const bool is_one_at_a_time = sent_ != nullptr || tally_ != nullptr || std::thread::hardware_concurrency() < 2;
   const std::launch when = is_one_at_a_time ? std::launch::deferred : std::launch::async;

@@ -98,6 +98,7 @@ class Stage {
   void run_side_by_side(std::span<const Job::Program> programs, Answer& answer);
 
  private:
+  void run(const std::function<void(Job&)>& play, Answer& answer, std::uint32_t cores_each);
   void run(Job& job, const std::function<void(Job&)>& play, Answer& answer);
 
   const Spec& spec_;
@@ -106,6 +107,7 @@ class Stage {
   const JobCosts costs_;
   const Noises noises_;
   const Level level_;
+  const std::uint32_t cores_;
   const Bytes part_;
   Tally* const tally_;
   std::vector<SentMessage>* sent_ = nullptr;

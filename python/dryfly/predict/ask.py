@@ -32,10 +32,11 @@ def check(question: Question) -> None:
         skeleton.check(question)
 
 
-def ask(question: Question, *, timeout_s: float | None = None) -> Answer:
+def ask(question: Question, *, timeout_s: float | None = None, cores: int | None = None) -> Answer:
+    """`cores`: what a skeleton may use of this computer's, 1 or 2, in place of what its size suggests."""
     if question.model != SKELETON:
         return _ANSWERS[question.workload](question)
-    return skeleton.answer(question, timeout_s=timeout_s)
+    return skeleton.answer(question, timeout_s=timeout_s, cores=cores)
 
 
 def key(question: Question) -> str:

@@ -110,13 +110,16 @@ def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str,
     return software.of_messages(table, size)
 
 
-def answer(question: Question, *, timeout_s: float | None = None, listing: Path | None = None) -> Answer:
+def answer(
+    question: Question, *, timeout_s: float | None = None, listing: Path | None = None, cores: int | None = None
+) -> Answer:
     """`listing`: a file that gets a line for each message."""
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
     words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
     with RunFolder() as folder:
         words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
         words += [] if listing is None else [f"messages={listing}"]
+        words += [] if cores is None else [f"cores={cores}"]
         words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
         engine = question.row.engine or question.workload
         said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)

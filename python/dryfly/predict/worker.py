@@ -16,9 +16,9 @@ from dryfly.predict.question import of_content
 
 
 def outcome(content: dict[str, Any], timeout_s: float | None) -> dict[str, Any]:
-    """The answer, or the sentence with which it failed."""
+    """The answer, or the sentence with which it failed. By one core: there are as many such processes."""
     try:
-        return {"answer": ask.ask(of_content(content), timeout_s=timeout_s).content()}
+        return {"answer": ask.ask(of_content(content), timeout_s=timeout_s, cores=1).content()}
     except DryflyError as error:
         return {"failure": str(error), "status": error.exit_status}
 
