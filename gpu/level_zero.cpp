@@ -480,13 +480,10 @@ int query(Event* event) {
 
 ZE_EXPORT int zeInit(std::uint32_t) { return settings().devices == 0 ? uninitialized : success; }
 ZE_EXPORT int zeDriverGet(std::uint32_t* count, Driver** to) {
-  const std::uint32_t have = settings().devices == 0 ? 0 : 1;
-  return list_out(count, to, have, [](Driver*& each, std::uint32_t) { each = &node().driver; });
-}
-ZE_EXPORT int zeInitDrivers(std::uint32_t* count, Driver** to, const Base*) {
   if (settings().devices == 0) return uninitialized;
-  return zeDriverGet(count, to);
+  return list_out(count, to, 1, [](Driver*& each, std::uint32_t) { each = &node().driver; });
 }
+ZE_EXPORT int zeInitDrivers(std::uint32_t* count, Driver** to, const Base*) { return zeDriverGet(count, to); }
 ZE_EXPORT int zeDriverGetApiVersion(Driver* driver, std::uint32_t* to) {
   if (!is(driver)) return invalid_null_handle;
   if (to == nullptr) return invalid_null_pointer;

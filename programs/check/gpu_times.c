@@ -7,11 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef WITHOUT_MPI
-#include <time.h>
-#else
-#include <mpi.h>
-#endif
+
+#include "gpu_measured.h"
 
 extern int cudaMalloc(void**, size_t), cudaMallocHost(void**, size_t), cudaFree(void*),
     cudaHostRegister(void*, size_t, unsigned), cudaHostUnregister(void*), cudaMemcpy(void*, const void*, size_t, int),
@@ -34,30 +31,7 @@ static void* find(const char* name) {
 // Found once: looking for a name would be measured.
 #define LET(name) __typeof__(&name) do_##name = (__typeof__(&name))find(#name)
 
-static double now(void) {
-#ifdef WITHOUT_MPI
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-#else
-  return MPI_Wtime() * 1e6;
-#endif
-}
-
-enum { most = 64 << 20, in = 1, out = 2, within = 3, samples_most = 101, in_a_row = 32 };
-static double samples[samples_most];
-static int rounds = 21;
-
-static int compare(const void* one, const void* other) {
-  const double a = *(const double*)one, b = *(const double*)other;
-  return a < b ? -1 : a > b;
-}
-
-static void say(const char* what, size_t bytes, double parts) {
-  qsort(samples, (size_t)rounds, sizeof *samples, compare);
-  printf("%s, %zu %.3f\n", what, bytes, samples[rounds / 2] / parts);
-  fflush(stdout);
-}
+enum { most = 64 << 20, in = 1, out = 2, within = 3, in_a_row = 32 };
 
 // The first one warms up and does not count.
 #define MEASURE(what, bytes, parts, doing, after) \
