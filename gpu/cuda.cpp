@@ -273,12 +273,8 @@ CUDA_EXPORT int cuMemAllocAsync(DevicePointer* address, size_t bytes, Stream* st
 CUDA_EXPORT int cuMemFreeAsync(DevicePointer address, Stream* stream) {
   return in_context([&] { return runtime().give_back_in_stream(pointer_of(address), stream); });
 }
-CUDA_EXPORT int cuDeviceGetDefaultMemPool(MemoryPool** pool, int device) {
-  return cuda::pool_of(pool, device, &Runtime::standard_pool);
-}
-CUDA_EXPORT int cuDeviceGetMemPool(MemoryPool** pool, int device) {
-  return cuda::pool_of(pool, device, &Runtime::pool);
-}
+CUDA_EXPORT int cuDeviceGetDefaultMemPool(MemoryPool** pool, int device) { return cuda::pool_of(pool, device, true); }
+CUDA_EXPORT int cuDeviceGetMemPool(MemoryPool** pool, int device) { return cuda::pool_of(pool, device, false); }
 CUDA_EXPORT int cuDeviceSetMemPool(int device, MemoryPool* pool) { return code_of(runtime().set_pool(device, pool)); }
 CUDA_EXPORT int cuMemPoolCreate(MemoryPool** pool, const cuda::PoolProperties* properties) {
   return cuda::create_pool(pool, properties);

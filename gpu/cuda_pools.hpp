@@ -20,11 +20,12 @@ struct PoolProperties {
 };
 static_assert(sizeof(PoolProperties) == 88);
 
-inline int pool_of(MemoryPool** pool, int device, MemoryPool* (Runtime::*which)(int)) {
+// The device's own, or the one that it takes from now.
+inline int pool_of(MemoryPool** pool, int device, bool standard) {
   if (pool == nullptr) return invalid_value;
   Runtime& runtime = Runtime::get();
   if (device < 0 || device >= runtime.settings().devices) return invalid_device;
-  *pool = (runtime.*which)(device);
+  *pool = runtime.pool(device, standard);
   return success;
 }
 

@@ -276,11 +276,9 @@ CUDA_EXPORT int cudaFreeAsync(void* pointer, Stream* stream) {
   return kept(runtime().give_back_in_stream(pointer, stream));
 }
 CUDA_EXPORT int cudaDeviceGetDefaultMemPool(MemoryPool** pool, int device) {
-  return kept(cuda::pool_of(pool, device, &Runtime::standard_pool));
+  return kept(cuda::pool_of(pool, device, true));
 }
-CUDA_EXPORT int cudaDeviceGetMemPool(MemoryPool** pool, int device) {
-  return kept(cuda::pool_of(pool, device, &Runtime::pool));
-}
+CUDA_EXPORT int cudaDeviceGetMemPool(MemoryPool** pool, int device) { return kept(cuda::pool_of(pool, device, false)); }
 CUDA_EXPORT int cudaDeviceSetMemPool(int device, MemoryPool* pool) { return kept(runtime().set_pool(device, pool)); }
 CUDA_EXPORT int cudaMemPoolCreate(MemoryPool** pool, const cuda::PoolProperties* properties) {
   return kept(cuda::create_pool(pool, properties));

@@ -363,11 +363,9 @@ HIP_EXPORT int hipFreeAsync(void* pointer, Stream* stream) {
   return kept(runtime().give_back_in_stream(pointer, stream));
 }
 HIP_EXPORT int hipDeviceGetDefaultMemPool(MemoryPool** pool, int device) {
-  return kept(cuda::pool_of(pool, device, &Runtime::standard_pool));
+  return kept(cuda::pool_of(pool, device, true));
 }
-HIP_EXPORT int hipDeviceGetMemPool(MemoryPool** pool, int device) {
-  return kept(cuda::pool_of(pool, device, &Runtime::pool));
-}
+HIP_EXPORT int hipDeviceGetMemPool(MemoryPool** pool, int device) { return kept(cuda::pool_of(pool, device, false)); }
 HIP_EXPORT int hipDeviceSetMemPool(int device, MemoryPool* pool) { return kept(runtime().set_pool(device, pool)); }
 HIP_EXPORT int hipMemPoolCreate(MemoryPool** pool, const cuda::PoolProperties* properties) {
   return kept(cuda::create_pool(pool, properties));

@@ -21,6 +21,11 @@ int dryfly_gpu_of(const void* buffer) {
   const Place place = runtime.place_of(buffer);
   return place.kind == Kind::device ? runtime.settings().physical[place.device] : -1;
 }
+int dryfly_gpu_is_whole(const void* buffer, size_t bytes) {
+  using namespace dryfly::gpu;
+  Runtime& runtime = Runtime::get();
+  return runtime.settings().devices == 0 || runtime.is_whole(buffer, bytes) ? 1 : 0;
+}
 uint64_t dryfly_gpu_lookup_ps() { return dryfly::gpu::Runtime::get().settings().lookup_ps; }
 int dryfly_gpu_has_host_access() { return dryfly::gpu::Runtime::get().settings().host_access ? 1 : 0; }
 void dryfly_gpu_reached_by_nic(const void* buffer, int synchronous) {

@@ -96,11 +96,9 @@ Result Runtime::release(void* pointer, bool of_host) {
   return range->free(start) ? Result::done : Result::bad_value;
 }
 
-MemoryPool* Runtime::standard_pool(int device) { return &state_.pools.standard(device); }
-
-MemoryPool* Runtime::pool(int device) {
+MemoryPool* Runtime::pool(int device, bool standard) {
   pthread_mutex_lock(&state_.lock);
-  MemoryPool* const found = state_.pools.current(device);
+  MemoryPool* const found = standard ? &state_.pools.standard(device) : state_.pools.current(device);
   pthread_mutex_unlock(&state_.lock);
   return found;
 }
@@ -303,6 +301,16 @@ Place Runtime::place_of(const void* pointer) {
   const Place place = state_.memory.place_of(pointer);
   pthread_mutex_unlock(&state_.lock);
   return place;
+}
+
+bool Runtime::is_whole(const void* pointer, std::uint64_t bytes) {
+  pthread_mutex_lock(&state_.lock);
+  const Place place = state_.memory.place_of(pointer);
+  const std::uint64_t offset = reinterpret_cast<std::uint64_t>(pointer) - place.allocation.start;
+  const bool yes = !state_.memory.is_inside(pointer) || (place.kind != Kind::host && offset < place.allocation.bytes &&
+                                                         bytes <= place.allocation.bytes - offset);
+  pthread_mutex_unlock(&state_.lock);
+  return yes;
 }
 
 void Runtime::memory_info(std::size_t& unused, std::size_t& all) {

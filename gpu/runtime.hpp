@@ -26,8 +26,7 @@ class Runtime {
 
   // Pools of memory; `device`: the number of one that there is. Memory that is given back in a stream may be of no
   // pool.
-  MemoryPool* standard_pool(int device);
-  MemoryPool* pool(int device);
+  MemoryPool* pool(int device, bool standard);
   Result set_pool(int device, MemoryPool* pool);
   Result create_pool(int device, MemoryPool*& pool);
   Result destroy(MemoryPool* pool);
@@ -39,6 +38,8 @@ class Runtime {
   Result give_back_in_stream(void* pointer, Stream* stream);
   Result unregister_host(void* start);
   Place place_of(const void* pointer);
+  // Whether bytes of a device's memory, or all of the host's, are of one allocation. False of what was given back, too.
+  bool is_whole(const void* pointer, std::uint64_t bytes);
   // Bytes of the calling thread's device.
   void memory_info(std::size_t& unused, std::size_t& all);
 

@@ -52,6 +52,19 @@ void warn_of_device_memory(const Session& session, int gpu) {
           session.channel().rank(), gpu);
 }
 
+void warn_of_range(const Session& session, const void* buffer, std::size_t bytes) {
+  static bool warned = false;
+  if (warned) return;
+  warned = true;
+  const char* const what =
+      dryfly_gpu_of(buffer) >= 0 ? "which end behind their allocation" : "which no allocation holds";
+  fprintf(
+      stderr,
+      "dryfly: rank %u has a NIC move %zu bytes at %p of a GPU's memory, %s; here they are moved, and on the machine "
+      "such a buffer cannot be mapped, and MPI ends the job\n",
+      session.channel().rank(), bytes, buffer, what);
+}
+
 bool refuses(const Endpoint& endpoint, const void* buffer) {
   const Domain& domain = *endpoint.domain;
   if (!endpoint.calls_no_runtime || !domain.knows_gpus || domain.maps_gpus || gpu_of(buffer) == 0) return false;

@@ -28,6 +28,8 @@ __attribute__((weak)) uint64_t dryfly_gpu_lookup_ps();
 // The number on the node of the GPU whose memory it is, whatever a mask makes of that number; -1 of all other memory,
 // managed memory's too, which libfabric moves as the host's.
 __attribute__((weak)) int dryfly_gpu_of(const void* buffer);
+// Whether bytes in a device's addresses are of one allocation; 1 of all other memory.
+__attribute__((weak)) int dryfly_gpu_is_whole(const void* buffer, size_t bytes);
 }
 
 namespace dryfly::provider {
@@ -49,8 +51,13 @@ bool maps_for_processor(const Environment& environment);
 // Once a process: device memory came from a library that has not asked for FI_HMEM, or FI_HMEM leaves its runtime out.
 void warn_of_device_memory(const Session& session, int gpu);
 
-inline void reach(const Session& session, const Domain& domain, const void* buffer) {
+// Once a process: bytes that no allocation of a device holds.
+void warn_of_range(const Session& session, const void* buffer, std::size_t bytes);
+
+inline void reach(const Session& session, const Domain& domain, const void* buffer, std::size_t bytes) {
   if (dryfly_gpu_reached_by_nic == nullptr) return;
+  if (bytes != 0 && dryfly_gpu_is_whole(buffer, bytes) == 0) [[unlikely]]
+    warn_of_range(session, buffer, bytes);
   dryfly_gpu_reached_by_nic(buffer, session.state().environment.device_memory.unsynchronised ? 0 : 1);
   if (domain.knows_gpus) return;
   if (const int gpu = dryfly_gpu_of(buffer); gpu >= 0) [[unlikely]]

@@ -326,7 +326,7 @@ void register_other_buffer(const Session& session, Domain& domain, const void* b
 
 std::uint32_t register_region(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
   std::uint32_t mapping = 0;
-  reach(session, domain, buffer);
+  reach(session, domain, buffer, length);
   if (length == 0 || !domain.registers) return mapping;
   const auto begin = reinterpret_cast<std::uint64_t>(buffer);
   charge(session, domain.registrations.hold(begin, length, counts_of(session), mapping));

@@ -121,7 +121,7 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
     drop(state, operation);
     return -FI_EOPNOTSUPP;
   }
-  reach(session, *endpoint.domain, payload);
+  reach(session, *endpoint.domain, payload, length);
   const bool wanted = wants_event(operation, command) || operation.buffer != nullptr;
   if (wanted) {
     command.flags |= wire::command_flag::wants_completion;

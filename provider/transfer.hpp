@@ -14,7 +14,7 @@ namespace dryfly::provider {
 
 // A buffer that the NIC is to move by DMA: charges what it costs to make it known to the NIC.
 inline void register_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
-  reach(session, domain, buffer);
+  reach(session, domain, buffer, length);
   if (length == 0 || !domain.registers) return;
   if (!domain.registrations.holds_as_before(reinterpret_cast<std::uint64_t>(buffer), length)) {
     register_other_buffer(session, domain, buffer, length);

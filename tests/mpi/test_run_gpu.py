@@ -536,6 +536,23 @@ def test_a_library_that_knows_nothing_of_gpus_is_named(dryfly: Dryfly, tmp_path:
     assert len(re.findall(said, run.stderr)) == 2
 
 
+@pytest.mark.parametrize(
+    ("buffer", "said"),
+    [
+        ("right", None),
+        ("end", "dryfly: rank 0 has a NIC move 1052672 bytes at 0x%x of a GPU's memory, which end behind"),
+        ("freed", "dryfly: rank 0 has a NIC move 1048576 bytes at 0x%x of a GPU's memory, which no allocation holds"),
+    ],
+)
+def test_bytes_that_no_allocation_holds_are_told_of(
+    buffer: str, said: str | None, dryfly: Dryfly, built: Programs
+) -> None:
+    run = dryfly(*_on("perlmutter-gpu"), built.check("gpu_range.c"), buffer, limit_s=120).succeeded()
+    lines = [line for line in run.stderr.splitlines() if "has a NIC move" in line]
+    assert len(lines) == (said is not None)
+    assert said is None or re.match(said.replace("0x%x", r"0x[0-9a-f]+"), lines[0])
+
+
 # What a rank does with its node's others by the memory of the library's own tells the NIC of nothing.
 @pytest.mark.parametrize(
     ("family", "options", "words", "said"),
