@@ -116,6 +116,7 @@ void dryfly_gpu_copied_by_processor(const void* buffer, size_t bytes, int to_dev
 int dryfly_gpu_has_host_access() { return runtime().host_access ? 1 : 0; }
 uint64_t dryfly_gpu_lookup_ps() { return 0; }
 int dryfly_gpu_of(const void* buffer) { return runtime().holds(buffer) ? 0 : -1; }
+int dryfly_gpu_is_whole(const void*, size_t) { return 1; }
 }
 
 TEST_CASE("what goes into a command is copied by the runtime, or by the processor where a mapping lets it") {
