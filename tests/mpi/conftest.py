@@ -115,7 +115,8 @@ class Programs:
         if source not in self._built:
             wrapper = self._library.wrapper("mpicxx" if source.suffix == ".cpp" else "mpicc")
             assert wrapper is not None, f"{self._library.name} has no compiler wrapper"
-            target = self._folder / source.stem
+            target = self._folder / source.parent.name / source.stem  # folders have programs of one name
+            target.parent.mkdir(exist_ok=True)
             standard = "-std=c++20" if source.suffix == ".cpp" else "-std=gnu17"
             command = [str(wrapper), standard, "-O2", "-g", "-Wall", "-Wextra", "-Wconversion", "-Wshadow"]
             command += ["-Wno-unused-function", str(source), "-o", str(target), "-lm"]

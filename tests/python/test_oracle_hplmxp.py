@@ -116,7 +116,7 @@ def test_order_and_grid_follow_from_memory_and_ranks_where_nobody_gives_them() -
 
 
 def test_a_matrix_that_does_not_fit_is_refused() -> None:
-    with pytest.raises(UserError, match=r"n=80000000: a node needs 1.2\d* TiB; accepted is what fits 715.3 GiB"):
+    with pytest.raises(UserError, match=r"n=80000000: a node needs 1.2\d* TiB; accepted is what fits 768 GiB"):
         closed_hplmxp.check(asked(parameters=(("n", "80000000"), ("grid", "152x125"))))
 
 
