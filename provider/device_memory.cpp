@@ -89,7 +89,7 @@ void copy_from_device(const Session& session, const Endpoint& endpoint, const vo
   }
 }
 
-void name_buffer(const Endpoint& endpoint, const void* buffer, wire::Command& command) {
+void name_device_buffer(const Endpoint& endpoint, const void* buffer, wire::Command& command) {
   command.gpu = gpu_of(buffer);
   const bool copied = command.gpu != 0 && endpoint.domain->has_nics() && endpoint.domain->knows_gpus;
   if (copied) command.flags |= wire::command_flag::to_device;

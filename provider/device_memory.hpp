@@ -75,7 +75,11 @@ bool refuses(const Endpoint& endpoint, const void* buffer);
 // The provider has to have bytes of the buffer itself, for a command or to keep them.
 void copy_from_device(const Session& session, const Endpoint& endpoint, const void* buffer, std::size_t bytes);
 // A receive's buffer, by its command: where it is, and whether the provider brings there what lies in its own.
-void name_buffer(const Endpoint& endpoint, const void* buffer, wire::Command& command);
+void name_device_buffer(const Endpoint& endpoint, const void* buffer, wire::Command& command);
+inline void name_buffer(const Endpoint& endpoint, const void* buffer, wire::Command& command) {
+  if (dryfly_gpu_of != nullptr) [[unlikely]]
+    name_device_buffer(endpoint, buffer, command);
+}
 // Who brings so many bytes there, and that it does.
 DeviceCopy way_to_device(const Environment& environment, const Endpoint& endpoint, std::size_t bytes);
 void copy_to_device(const Environment& environment, DeviceCopy way, const void* buffer, std::size_t bytes);

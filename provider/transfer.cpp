@@ -117,7 +117,7 @@ ssize_t push_transfer(const Session& session, Operation& operation, wire::Comman
                       std::size_t length, bool stable, std::uint64_t cost_ps) {
   Process& state = session.state();
   const Endpoint& endpoint = *operation.endpoint;
-  if (refuses(endpoint, payload) || refuses(endpoint, operation.buffer)) {
+  if (endpoint.calls_no_runtime && (refuses(endpoint, payload) || refuses(endpoint, operation.buffer))) [[unlikely]] {
     drop(state, operation);
     return -FI_EOPNOTSUPP;
   }

@@ -188,7 +188,8 @@ ssize_t receive(Endpoint& endpoint, const ReceiveCall& call) {
   if ((call.tag & ~tag_mask & ~call.ignore) != 0) return -FI_EINVAL;
   const bool claims = (call.flags & FI_CLAIM) != 0;
   const bool discards = (call.flags & FI_DISCARD) != 0;
-  if (!peeks && refuses(endpoint, call.buffer)) return -FI_EOPNOTSUPP;
+  if (endpoint.calls_no_runtime && !peeks && refuses(endpoint, call.buffer)) [[unlikely]]
+    return -FI_EOPNOTSUPP;
   if (peeks) {
     if (claims && discards) return bad_flags("FI_PEEK", FI_CLAIM | FI_DISCARD);
     return peek(session, endpoint, call);
