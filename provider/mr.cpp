@@ -185,7 +185,7 @@ int register_region(fid* fid, const void* start, std::size_t length, std::uint64
 
 int register_vector(fid* fid, const iovec* parts, std::size_t count, std::uint64_t access, std::uint64_t offset,
                     std::uint64_t requested_key, std::uint64_t flags, fid_mr** region, void* context) {
-  if (count != 1) return count == 0 ? -FI_EINVAL : -FI_ENOSYS;
+  if (count != 1) return count == 0 ? -FI_EINVAL : -FI_ENOSYS;  // as cxip_regattr, which takes one range only
   return register_region(fid, parts->iov_base, parts->iov_len, access, offset, requested_key, flags, region, context);
 }
 
