@@ -40,12 +40,13 @@ class Adaptive final : public Routing {
   }
 
   Way choose(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const override {
+    const bool leaves_group = dragonfly_.group_of(query.source) != dragonfly_.group_of(query.target);
+    const bool by_load = leaves_group && by_load_[dragonfly_.group_of(query.source).value];
+    if (load.is_far() && !by_load) fetch_candidates(query, draws, load);
     const Choice minimal = best_minimal(query, draws, load);
     // No detour can win against so little.
     if (minimal.load_ps <= bias_ps_) return minimal.way;
     Choice detour;
-    const bool leaves_group = dragonfly_.group_of(query.source) != dragonfly_.group_of(query.target);
-    const bool by_load = leaves_group && by_load_[dragonfly_.group_of(query.source).value];
     if (by_load) detour = by_least_loaded_group(query, draws, load);
     for (int candidate = 0; candidate < 2 && !by_load; ++candidate) {
       const Way way = draw_detour(dragonfly_, query, draws);
@@ -123,19 +124,44 @@ class Adaptive final : public Routing {
     return dragonfly_.local_links_in(from) > 1 || (from != to && dragonfly_.global_ends(from, to).size() > 1);
   }
 
-  Choice weigh(const RouteQuery& query, const Way& way, const LoadView& load) const {
+  // The ports whose load is that of a way.
+  struct Weighed {
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+    std::uint32_t own = none;    // of the switch that decides
+    std::uint32_t other = none;  // of another of its group
+  };
+  Weighed ports_of(const RouteQuery& query, const Way& way) const {
     const SwitchId local_target = way.first_global != nullptr ? way.first_global->near : way.via;
-    const std::uint32_t first_port = dragonfly_.first_port(query.source);
     const bool local_first = local_target != query.source;
-    std::uint64_t load_ps = 0;
+    Weighed ports;
     if (local_first) {
-      load_ps += load.own_ps(first_port + local_port(dragonfly_, query.source, local_target, way.parallel));
+      ports.own =
+          dragonfly_.first_port(query.source) + local_port(dragonfly_, query.source, local_target, way.parallel);
     }
     if (way.first_global != nullptr) {
-      const std::uint32_t global = dragonfly_.first_port(local_target) + way.first_global->near_port;
-      load_ps += local_first ? load.other_ps(global) : load.own_ps(global);
+      (local_first ? ports.other : ports.own) = dragonfly_.first_port(local_target) + way.first_global->near_port;
     }
+    return ports;
+  }
+
+  Choice weigh(const RouteQuery& query, const Way& way, const LoadView& load) const {
+    const Weighed ports = ports_of(query, way);
+    std::uint64_t load_ps = 0;
+    if (ports.own != Weighed::none) load_ps += load.own_ps(ports.own);
+    if (ports.other != Weighed::none) load_ps += load.other_ps(ports.other);
     return {way, load_ps, hops_along(query.source, query.target, way)};
+  }
+
+  // Those that choose() will draw.
+  void fetch_candidates(const RouteQuery& query, PacketDraws draws, const LoadView& load) const {
+    const auto fetch = [&](const Way& way) {
+      const Weighed ports = ports_of(query, way);
+      if (ports.own != Weighed::none) load.prefetch(ports.own);
+      if (ports.other != Weighed::none) load.prefetch(ports.other);
+    };
+    fetch(draw_minimal(dragonfly_, query, draws));
+    if (has_several_minimal(query)) fetch(draw_minimal(dragonfly_, query, draws));
+    for (int detour = 0; detour < 2; ++detour) fetch(draw_detour(dragonfly_, query, draws));
   }
 
   const Dragonfly& dragonfly_;

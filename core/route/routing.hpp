@@ -28,6 +28,10 @@ class LoadView {
  public:
   virtual std::uint64_t own_ps(std::uint32_t port) const = 0;
   virtual std::uint64_t other_ps(std::uint32_t port) const = 0;
+  // Whether to look at a port takes as long as memory does. Then an algorithm does well to name all ports that it may
+  // ask for, before it asks for the first. Changes nothing but time.
+  virtual bool is_far() const { return false; }
+  virtual void prefetch(std::uint32_t /*port*/) const {}
 
  protected:
   ~LoadView() = default;

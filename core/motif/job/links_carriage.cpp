@@ -5,6 +5,11 @@
 #include "core/unit/fetch.hpp"
 
 namespace dryfly::motif {
+namespace {
+
+constexpr std::size_t cached = std::size_t{4} << 20;  // bytes that a core has near, about
+
+}  // namespace
 
 LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes part)
     : wires_(Wires::read(spec)),
@@ -15,6 +20,7 @@ LinksCarriage::LinksCarriage(const Spec& spec, const Dragonfly& topology, Bytes 
       part_ps_(wires_.serialisation_ps(part_)),
       packet_ps_(wires_.serialisation_ps(Bytes{wires_.payload_bytes})),
       ports_(ports_of_machine()),
+      is_far_(ports_.size() * sizeof(Port) > cached),
       trouble_(Trouble::planted_in(spec, topology)) {}
 
 LargeVector<LinksCarriage::Port> LinksCarriage::ports_of_machine() const {

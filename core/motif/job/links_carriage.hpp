@@ -37,6 +37,8 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
  private:
   std::uint64_t own_ps(std::uint32_t port) const override;
   std::uint64_t other_ps(std::uint32_t port) const override { return own_ps(port); }
+  bool is_far() const override { return is_far_; }
+  void prefetch(std::uint32_t port) const override { fetch_line(&ports_[port]); }
   template <class Toll>
   Carried pass(const Load& load, Toll&& toll);
   // Apart, so that a machine without faults does not pay for it.
@@ -74,6 +76,7 @@ class LinksCarriage final : public Carriage, private fabric::LoadView {
   std::uint64_t part_ps_;
   std::uint64_t packet_ps_;
   LargeVector<Port> ports_;
+  const bool is_far_;                 // more of them than caches hold
   std::unique_ptr<Trouble> trouble_;  // with faults only
 };
 

@@ -1,6 +1,6 @@
 #include "core/motif/job/placement.hpp"
 
-#include <numeric>
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -36,6 +36,11 @@ Placement::Placement(const Dragonfly& topology, std::vector<NodeId> nodes, std::
       throw SpecError("node " + std::to_string(node.value) + ": this machine has no such node with NICs");
     }
   }
+}
+
+bool Placement::is_in_order() const {
+  const auto is_gap = [](NodeId one, NodeId next) { return next.value != one.value + 1; };
+  return std::ranges::adjacent_find(nodes_, is_gap) == nodes_.end();
 }
 
 NicId Placement::nic_of(std::uint32_t rank, const std::vector<std::uint32_t>& nics) const {

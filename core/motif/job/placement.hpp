@@ -22,6 +22,8 @@ class Placement {
   std::uint32_t per_node() const { return per_node_; }
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(nodes_.size()); }
   NodeId node_of(std::uint32_t rank) const { return nodes_[rank / per_node_]; }
+  // Each node is the machine's next one.
+  bool is_in_order() const;
   std::uint32_t nics_of_node_of(std::uint32_t rank) const { return topology_->nics_per_node(node_of(rank)); }
   NicId nic_of(std::uint32_t rank) const {
     const std::uint32_t nics = topology_->nics_per_node(node_of(rank));

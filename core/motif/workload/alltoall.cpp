@@ -31,9 +31,7 @@ struct Timed {
   Marks* marks = nullptr;
 };
 
-constexpr std::uint32_t usual_stretches = 10;
-constexpr std::uint32_t usual_counted = 2;
-constexpr std::uint32_t jobs = 2;
+constexpr std::uint32_t jobs = ShapeOfSample::jobs;
 constexpr std::uint32_t run_out = 2;  // steps
 constexpr double largest_bound = 0.05;
 
@@ -112,10 +110,9 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters) {
   const Bytes size{parameters.number_or("bytes", 65536, 0, std::uint64_t{1} << 32)};
   const bool full = parameters.flag("full");
   const bool as_many_as_told = parameters.has("stretches");
-  ShapeOfSample shape{
-      .stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", usual_stretches, 2, 1000)),
-      .before = ShapeOfSample::usual_before(stage.placement().per_node()),
-      .counted = static_cast<std::uint32_t>(parameters.number_or("stretch", usual_counted, 1, 1'000'000))};
+  ShapeOfSample shape = ShapeOfSample::usual(stage.placement());
+  shape.stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", shape.stretches, 2, 1000));
+  shape.counted = static_cast<std::uint32_t>(parameters.number_or("stretch", shape.counted, 1, 1'000'000));
   parameters.check_all_used();
   if (stage.ranks() < 2) throw SpecError("ranks = 1: accepted is 2 and more");
   const std::uint64_t messages = std::uint64_t{stage.ranks()} * (stage.ranks() - 1);

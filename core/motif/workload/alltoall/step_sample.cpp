@@ -60,8 +60,10 @@ double product(const Terms& first, const Terms& second) {
 
 }  // namespace
 
-std::uint32_t ShapeOfSample::usual_before(std::uint32_t ranks_of_node) {
-  return std::min(3 * ranks_of_node, 12 + ranks_of_node / 4);
+ShapeOfSample ShapeOfSample::usual(const Placement& placement) {
+  const std::uint32_t ranks_of_node = placement.per_node();
+  const std::uint32_t before = std::min(3 * ranks_of_node, 12 + ranks_of_node / 4);
+  return {.stretches = 10, .before = before, .counted = 2, .spared = placement.is_in_order() ? before / 2 : 0};
 }
 
 StepSample::StepSample(const ShapeOfSample& shape, std::uint32_t steps, std::uint32_t group_ranks, std::uint64_t seed)
@@ -83,7 +85,8 @@ StepSample::StepSample(const ShapeOfSample& shape, std::uint32_t steps, std::uin
 
 void StepSample::add(const ShapeOfSample& shape, std::uint32_t counted) {
   const std::uint32_t last = counted + shape.counted - 1;
-  stretches_.push_back({.first = counted > shape.before ? counted - shape.before : 1,
+  const std::uint32_t before = stretches_.size() < shape.jobs ? shape.before : shape.before - shape.spared;
+  stretches_.push_back({.first = counted > before ? counted - before : 1,
                         .counted = counted,
                         .counted_last = last,
                         .last = std::min(last + ShapeOfSample::behind, steps_)});

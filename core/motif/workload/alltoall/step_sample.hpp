@@ -3,7 +3,7 @@
 //
 // A sample is several stretches of consecutive steps. Ranks come into a stretch as far apart as the distances before
 // made them, and a slow pair of nodes stays so for as many steps as it has ranks, so its first steps do not count; how
-// many is ShapeOfSample::usual_before(), by measurement (docs/model/skeletons.md). Nor do its last two, for the first
+// many is in ShapeOfSample::usual(), by measurement (docs/model/skeletons.md). Nor do its last two, for the first
 // ranks that change over to other distances are early by what the others are late.
 //
 // What a step takes depends on where its messages go. Within a group, and to the next one, it rises with the distance,
@@ -22,6 +22,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/motif/job/placement.hpp"
+
 namespace dryfly::motif {
 
 struct Stretch {
@@ -37,9 +39,11 @@ struct ShapeOfSample {
   std::uint32_t stretches = 0;
   std::uint32_t before = 0;   // steps of a stretch that do not count
   std::uint32_t counted = 0;  // and that do
+  std::uint32_t spared = 0;   // of `before`, where another stretch of the job came before
 
+  static constexpr std::uint32_t jobs = 2;  // stretches are dealt to them in turn
   static constexpr std::uint32_t behind = 2;
-  static std::uint32_t usual_before(std::uint32_t ranks_of_node);
+  static ShapeOfSample usual(const Placement& placement);
   std::uint64_t steps() const { return std::uint64_t{stretches} * (before + counted + behind); }
 };
 

@@ -55,6 +55,16 @@ TEST_CASE("stretches lie among the steps, each counts as many as it should, and 
   }
 }
 
+TEST_CASE("where others of the job came before, a stretch has fewer steps that do not count") {
+  Setting setting = settings.front();
+  setting.shape.spared = 8;
+  const StepSample sample(setting.shape, setting.ranks - 1, setting.group_ranks, 1);
+  const std::vector<Stretch>& stretches = sample.stretches();
+  for (std::size_t number = 1; number < stretches.size(); ++number) {  // the first lies among the first steps
+    CHECK(stretches[number].counted - stretches[number].first == (number < ShapeOfSample::jobs ? 16 : 8));
+  }
+}
+
 TEST_CASE("a sample of all-to-alls without a difference is exact") {
   for (const Setting& setting : settings) {
     const StepSample sample(setting.shape, setting.ranks - 1, setting.group_ranks, 1);
