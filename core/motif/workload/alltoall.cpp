@@ -110,7 +110,7 @@ Answer predict_alltoall(Stage& stage, Parameters& parameters) {
   const Bytes size{parameters.number_or("bytes", 65536, 0, std::uint64_t{1} << 32)};
   const bool full = parameters.flag("full");
   const bool as_many_as_told = parameters.has("stretches");
-  ShapeOfSample shape = ShapeOfSample::usual(stage.placement());
+  ShapeOfSample shape = ShapeOfSample::usual(stage.placement(), size);
   shape.stretches = static_cast<std::uint32_t>(parameters.number_or("stretches", shape.stretches, 2, 1000));
   shape.counted = static_cast<std::uint32_t>(parameters.number_or("stretch", shape.counted, 1, 1'000'000));
   parameters.check_all_used();

@@ -16,6 +16,9 @@ namespace {
 constexpr double smallest_bound = 0.025;
 constexpr double many_stretches = 24;
 
+// What is left of longer messages lasts into the next stretch.
+constexpr Bytes longest_that_goes_on{std::uint64_t{256} << 10};
+
 // Draws of a sample, beside one for each stretch.
 enum Draw : std::uint32_t { side = 1'000'000, remainder = 1'000'001 };
 
@@ -60,10 +63,11 @@ double product(const Terms& first, const Terms& second) {
 
 }  // namespace
 
-ShapeOfSample ShapeOfSample::usual(const Placement& placement) {
+ShapeOfSample ShapeOfSample::usual(const Placement& placement, Bytes size) {
   const std::uint32_t ranks_of_node = placement.per_node();
   const std::uint32_t before = std::min(3 * ranks_of_node, 12 + ranks_of_node / 4);
-  return {.stretches = 10, .before = before, .counted = 2, .spared = placement.is_in_order() ? before / 2 : 0};
+  const bool goes_on = placement.is_in_order() && size <= longest_that_goes_on;
+  return {.stretches = 10, .before = before, .counted = 2, .spared = goes_on ? before / 2 : 0};
 }
 
 StepSample::StepSample(const ShapeOfSample& shape, std::uint32_t steps, std::uint32_t group_ranks, std::uint64_t seed)
