@@ -122,20 +122,24 @@ void Job::prefetch(Event event, unsigned stage) const {
   const auto kind = static_cast<Kind>(event.key >> index_bits & 3);
   if (kind == Kind::leaving || kind == Kind::nic) return;
   std::uint32_t id = index;  // of the rank that this is about
+  bool sends_on = false;
   if (kind == Kind::arrival) {
     if (stage == 0) return records_.prefetch(index);
     const Record& record = records_[index];
-    id = record.peer == any_rank ? record.rank : record.peer;
+    // The Get of a rendezvous comes to the source, whose NIC sends on.
+    sends_on = record.leg == Leg::get;
+    id = record.peer == any_rank || sends_on ? record.rank : record.peer;
   }
   const Rank& rank = ranks_[id];
   if (stage == 1) {
     fetch_lines(&rank, sizeof rank);
     outlets_.prefetch_lane(id);
   } else if (stage == 2) {
+    outlets_.prefetch_outlet(id);
+    if (sends_on) return;
     rank.posted_.prefetch();
     fetch_lines(rank.resumed_.address(), frame_fetched);
-    outlets_.prefetch_outlet(id);
-  } else if (stage == 3 && kind == Kind::arrival) {
+  } else if (stage == 3 && kind == Kind::arrival && !sends_on) {
     const std::uint32_t receive = rank.posted_.find_near(records_[index].rank, records_[index].tag);
     if (receive != no_record) records_.prefetch(receive);
   }
