@@ -11,18 +11,37 @@ using wire::EventKind;
 void MemoryRegions::open(const OpenCommand& open) {
   const wire::Command& command = open.command;
   any_of_gpus_ |= command.gpu != 0;
-  regions_[open.endpoint().value][command.key] = Region{
-      command.buffer, command.length, (command.flags & wire::command_flag::tells) != 0, command.counter, command.gpu};
+  regions_[open.endpoint().value][command.key] =
+      Region{command.buffer,  command.length, (command.flags & wire::command_flag::tells) != 0,
+             command.counter, command.gpu,    command.pages};
 }
 
 void MemoryRegions::close(const OpenCommand& open) { regions_[open.endpoint().value].erase(open.command.key); }
 
 std::uint8_t MemoryRegions::gpu_of(std::uint32_t address, std::uint64_t key) const {
   if (!any_of_gpus_) return 0;
+  const Region* region = find(address, key);
+  return region == nullptr ? 0 : region->gpu;
+}
+
+const MemoryRegions::Region* MemoryRegions::find(std::uint32_t address, std::uint64_t key) const {
   const auto regions = regions_.find(address);
-  if (regions == regions_.end()) return 0;
+  if (regions == regions_.end()) return nullptr;
   const auto found = regions->second.find(key);
-  return found == regions->second.end() ? 0 : found->second.gpu;
+  return found == regions->second.end() ? nullptr : &found->second;
+}
+
+// Those of all processes are apart: above a process's names stands its number.
+DmaPages MemoryRegions::pages_of(RankId rank, std::uint64_t word) {
+  constexpr std::uint32_t process_at = 40;
+  const auto named = wire::BufferPages::of(word);
+  return {std::uint64_t{rank.value} << process_at | named.page, named.shift, named.kept, named.by_processor};
+}
+
+DmaPages MemoryRegions::pages_at(std::uint32_t address, std::uint64_t key, std::uint64_t offset) const {
+  const Region* region = find(address, key);
+  if (region == nullptr || region->gpu != 0) return {};
+  return pages_of(RankId{wire::address_rank(address)}, region->pages).behind(offset);
 }
 
 int MemoryRegions::apply(OpenCommand& access) {

@@ -12,6 +12,7 @@
 #include "conductor/rank.hpp"
 #include "conductor/stream_news.hpp"
 #include "conductor/triggers.hpp"
+#include "core/contract/memory.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
@@ -27,6 +28,9 @@ class MemoryRegions {
   void close_all(EndpointId endpoint) { regions_.erase(endpoint.value); }
   // As RmaCommand::target_gpu; 0 of a region that is not there.
   std::uint8_t gpu_of(std::uint32_t address, std::uint64_t key) const;
+  // Of a process's buffer; and of a region from that offset on, none of one that is not there.
+  static DmaPages pages_of(RankId rank, std::uint64_t word);
+  DmaPages pages_at(std::uint32_t address, std::uint64_t key, std::uint64_t offset) const;
   // 0, or the positive error number that the access ends with.
   int apply(OpenCommand& access);
 
@@ -37,8 +41,10 @@ class MemoryRegions {
     bool tells;
     std::uint32_t counter;  // of the accesses to it; 0: none
     std::uint8_t gpu;       // as wire::Command has it
+    std::uint64_t pages;
   };
 
+  const Region* find(std::uint32_t address, std::uint64_t key) const;
   int move_bytes(OpenCommand& access, std::uint64_t address);
   void tell(const OpenCommand& access, wire::EventKind kind);
 

@@ -16,6 +16,19 @@ constexpr int error_truncated = 265;
 
 RankId rank_of(EndpointId endpoint) { return RankId{wire::address_rank(endpoint.value)}; }
 
+bool is_access(wire::CommandKind kind) {
+  switch (kind) {
+    case wire::CommandKind::write:
+    case wire::CommandKind::read:
+    case wire::CommandKind::atomic:
+    case wire::CommandKind::fetch_atomic:
+    case wire::CommandKind::compare_atomic:
+      return true;
+    default:
+      return false;
+  }
+}
+
 bool is_multi_receive(const OpenCommand& receive) { return (receive.command.flags & command_flag::multi_receive) != 0; }
 
 std::uint32_t flags_of(const Envelope& envelope) {
@@ -23,6 +36,20 @@ std::uint32_t flags_of(const Envelope& envelope) {
 }
 
 }  // namespace
+
+// The device's memory is not the IOMMU's and not the driver's tables' of the host
+// (docs/model/registration.md#left-out).
+DmaPages RankHost::buffer_pages(EndpointId, Token token) const {
+  const OpenCommand& open = parts_.commands[token];
+  const wire::Command& command = open.command;
+  if (command.gpu != 0) return {};
+  return MemoryRegions::pages_of(open.rank, is_access(command.kind) ? command.access_pages : command.pages);
+}
+
+DmaPages RankHost::target_pages(EndpointId, Token access) const {
+  const wire::Command& command = parts_.commands[access].command;
+  return parts_.regions.pages_at(command.peer, command.key, command.remote_offset);
+}
 
 // A NIC answers what is open: a slot that nobody uses has no kind.
 OpenCommand& RankHost::answered(Token token) {

@@ -49,6 +49,8 @@ class RankHost final : public Host {
   int apply(EndpointId, Token access) override { return parts_.regions.apply(answered(access)); }
   void rma_done(EndpointId source, Token access, int error) override;
   void head_to_copy(const HeadToCopy& head) override;
+  DmaPages buffer_pages(EndpointId, Token command) const override;
+  DmaPages target_pages(EndpointId, Token access) const override;
   void needs_processor(EndpointId at, const Work& work) override { parts_.work.ask(at, work); }
   void rma_delivered(const RmaCommand& access, bool on_node, std::uint32_t switch_hops) override;
   void joined(EndpointId, Token join, std::uint32_t member, int error) override {

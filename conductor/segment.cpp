@@ -60,8 +60,7 @@ wire::HostCosts host_costs(const Spec& spec) {
 
 // None of it where nobody asks for it.
 wire::RegistrationCosts registration_costs(const Spec& spec) {
-  const bool asked = spec.has(fields::nic_registration) && spec.text(fields::nic_registration) == "on";
-  if (!asked) return {};
+  if (!spec.is_on(fields::nic_registration)) return {};
   const auto cost = [&](const NumberField& field) { return spec.has(field) ? spec.number(field) : 0; };
   return {.map_ps = cost(fields::host_registration_map_ps),
           .map_page_ps = cost(fields::host_registration_map_page_ps),
@@ -71,7 +70,8 @@ wire::RegistrationCosts registration_costs(const Spec& spec) {
           .link_ps = cost(fields::host_registration_link_ps),
           .fault_ps = cost(fields::host_registration_fault_ps),
           .page_bytes = spec.number(fields::node_page_bytes),
-          .translates = spec.has(fields::nic_ats) && spec.text(fields::nic_ats) == "on" ? std::uint64_t{1} : 0};
+          .translates = std::uint64_t{spec.is_on(fields::nic_ats)},
+          .names_pages = std::uint64_t{spec.is_on(fields::nic_translation)}};
 }
 
 std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {

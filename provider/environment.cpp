@@ -205,6 +205,7 @@ void read_devices(Reader& reader, Environment& to) {
   if (network < 1 || network > UINT16_MAX) reader.refuse("DEFAULT_VNI", "accepted is a VNI of 1 to 65535");
   to.default_network = static_cast<std::uint16_t>(network);
   reader.flag("ATS", to.registration.translates);
+  reader.flag("IOTLB", to.registration.keeps_translations);
   reader.flag("ODP", to.registration.on_demand_paging);
   reader.flag("FORCE_ODP", to.registration.only_on_demand_paging);
   to.registration.on_demand_paging |= to.registration.only_on_demand_paging;
@@ -355,6 +356,7 @@ void set_defaults(Environment& to) {
   to.device_memory.gdrcopy = true;
   to.registration.ranges_max = 4096;
   to.registration.bytes_max = UINT64_MAX;
+  to.registration.keeps_translations = true;
 }
 
 }  // namespace

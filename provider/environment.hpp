@@ -24,6 +24,7 @@ struct RegistrationSettings {
   bool on_demand_paging;
   bool only_on_demand_paging;
   bool translates;          // FI_CXI_ATS
+  bool keeps_translations;  // FI_CXI_IOTLB: the NIC does
   std::uint64_t heap_page;  // libhugetlbfs puts the heap on such pages; 0: it does not
 };
 

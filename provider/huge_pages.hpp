@@ -33,7 +33,7 @@ void use_huge_heap(std::uint64_t page_bytes);
 // How long the pages there are; 0: as everywhere.
 struct HugePages {
   std::uint64_t page_bytes;
-  bool is_aligned;  // a page begins at each multiple of that
+  bool is_aligned;  // a page begins at each multiple of that; else they follow each other from the heap's beginning on
 };
 HugePages huge_pages_at(std::uint64_t address);
 

@@ -51,6 +51,7 @@ void tell(const Session& session, const Region& region, wire::CommandKind kind) 
   command.key = region.fid.key;
   command.buffer = region.start;
   command.length = region.length;
+  command.pages = region.pages;
   command.access = region.access;
   command.gpu = gpu_of(reinterpret_cast<const void*>(region.start));
   if (region.counter != nullptr) {
@@ -177,7 +178,7 @@ int register_region(fid* fid, const void* start, std::size_t length, std::uint64
   region->events = (flags & FI_RMA_EVENT) != 0;
   region->next = domain.regions;
   domain.regions = region;
-  region->mapping = register_region(session, domain, start, length);
+  region->mapping = register_region(session, domain, start, length, region->pages);
   ++domain.users;
   *region_fid = &region->fid;
   return 0;

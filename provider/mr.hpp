@@ -22,6 +22,7 @@ struct Region {
   std::uint64_t length;
   std::uint64_t access;
   std::uint32_t mapping;  // of the domain's registrations
+  std::uint64_t pages;    // wire::BufferPages
   Counter* counter;       // of what others do to it, or null
   bool events;            // FI_RMA_EVENT
   bool enabled;

@@ -81,7 +81,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
     name_buffer(endpoint, operation->buffer, command);
   }
   operations.remove(claim);
-  register_buffer(session, *endpoint.domain, operation->buffer, operation->length);
+  command.pages = register_buffer(session, *endpoint.domain, operation->buffer, operation->length);
   session.channel().charge(session.channel().header().costs.receive_ps);
   session.channel().push(command, nullptr);
   record_command(session.channel(), command);

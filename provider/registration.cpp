@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "provider/device_memory.hpp"
 #include "provider/domain.hpp"
@@ -48,6 +49,16 @@ MemoryRange whole_pages(MemoryRange bytes, std::uint64_t page) {
   return {bytes.begin & ~(page - 1), (bytes.end + page - 1) & ~(page - 1)};
 }
 
+// Of the process: its domains on one NIC share the NIC's cache.
+struct Names {
+  std::uint64_t next;          // of what is mapped next, by units of 4 KiB
+  std::uint64_t heap_mapping;  // the first on a heap of huge pages: where in memory
+};
+constinit Names names{};
+constexpr std::uint64_t heap_names = std::uint64_t{1} << 38;  // of that mapping
+constexpr std::uint32_t name_shift = 12;
+constexpr std::uint64_t pages_apart = 8;  // what has so many begins at a multiple, as the driver's contexts do
+
 // Room for one more, or false.
 template <class T>
 bool grow(T*& all, std::uint32_t& room, std::uint32_t used) {
@@ -79,15 +90,17 @@ void Registrations::close() {
 }
 
 std::uint64_t Registrations::use(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts) {
-  if (covers_all_) return 0;
+  if (covers_all_) return name_only(begin, length);
   const MemoryRange bytes = range_of(begin, length);
   std::uint32_t mapping = none;
   if (has_no_cache()) {
     ++counts.uncached;
     const std::uint64_t mapped_ps = map(bytes, length, counts, mapping);
+    found(mapping, begin, bytes.begin);
     return mapped_ps + unmap(mapping, counts);
   }
   const std::uint64_t ps = map_cached(bytes, counts, mapping);
+  found(mapping, begin, bytes.begin);
   if (mapping == none) return ps;
   if (!at(mapping).is_cached) return ps + unmap(mapping, counts);
   const MemoryRange& range = at(mapping).range;
@@ -95,12 +108,56 @@ std::uint64_t Registrations::use(std::uint64_t begin, std::uint64_t length, wire
   return ps;
 }
 
+// The processor translates all memory, and nothing is mapped; yet what lies together has names in a row, and what has
+// gone other ones when it comes back.
+std::uint64_t Registrations::name_only(std::uint64_t begin, std::uint64_t length) {
+  if (costs_->names_pages == 0) return 0;
+  wire::RegistrationCounts uncounted{};
+  const MemoryRange bytes = range_of(begin, length);
+  std::uint32_t mapping = none;
+  map_cached(bytes, uncounted, mapping);
+  found(mapping, begin, bytes.begin);
+  return 0;
+}
+
+std::uint64_t Registrations::name_for(const Mapping& made, bool in_one_heap) const {
+  if (costs_->names_pages == 0) return 0;
+  if (in_one_heap) {
+    if (names.heap_mapping == 0) names.heap_mapping = made.range.begin;
+    return heap_names + (made.range.begin >> name_shift) - (names.heap_mapping >> name_shift);
+  }
+  const std::uint64_t units = made.page_bytes >> name_shift;
+  const std::uint64_t apart = made.pages < pages_apart ? units : pages_apart * units;
+  const std::uint64_t first = (names.next + apart - 1) / apart * apart;
+  names.next = first + made.pages * units;
+  return first;
+}
+
+void Registrations::found(std::uint32_t mapping, std::uint64_t begin, std::uint64_t place) {
+  named_ = {};
+  if (mapping == none || costs_->names_pages == 0) return;
+  const Mapping& used = at(mapping);
+  const std::uint64_t first = begin - (place - used.range.begin);
+  named_ = {.range = {first, first + (used.range.end - used.range.begin)},
+            .page = used.name,
+            .shift = static_cast<std::uint8_t>(std::bit_width(used.page_bytes) - 1)};
+}
+
+std::uint64_t Registrations::pages_of(std::uint64_t begin) const {
+  if (begin < named_.range.begin || begin >= named_.range.end) return 0;
+  const wire::BufferPages pages{.page = named_.page + ((begin - named_.range.begin) >> name_shift),
+                                .shift = named_.shift,
+                                .kept = settings_->keeps_translations,
+                                .by_processor = covers_all_};
+  return pages.word();
+}
+
 std::uint64_t Registrations::hold(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts,
                                   std::uint32_t& mapping) {
   ++counts.regions;
   mapping = none;
   recent_ = {};
-  if (covers_all_) return 0;
+  if (covers_all_) return name_only(begin, length);
   const MemoryRange bytes = range_of(begin, length);
   std::uint64_t ps = 0;
   if (has_no_cache()) {
@@ -109,6 +166,7 @@ std::uint64_t Registrations::hold(std::uint64_t begin, std::uint64_t length, wir
   } else {
     ps = map_cached(bytes, counts, mapping);
   }
+  found(mapping, begin, bytes.begin);
   if (mapping == none) return ps;
   if (at(mapping).is_cached && at(mapping).holders == 0) take_out(mapping);
   ++at(mapping).holders;
@@ -168,6 +226,7 @@ std::uint64_t Registrations::map(MemoryRange bytes, std::uint64_t length, wire::
   made.page_bytes = std::max(huge.page_bytes, costs_->page_bytes);
   made.range = whole_pages(bytes, huge.is_aligned ? huge.page_bytes : own_page);
   made.pages = std::max<std::uint64_t>((length + made.page_bytes - 1) / made.page_bytes, 1);
+  made.name = name_for(made, huge.page_bytes != 0 && !huge.is_aligned);
   ++counts.mapped;
   counts.mapped_pages += made.pages;
   counts.mapped_bytes += made.pages * made.page_bytes;
@@ -324,12 +383,14 @@ void register_other_buffer(const Session& session, Domain& domain, const void* b
   charge(session, domain.registrations.use(begin, length, counts_of(session)));
 }
 
-std::uint32_t register_region(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
+std::uint32_t register_region(const Session& session, Domain& domain, const void* buffer, std::size_t length,
+                              std::uint64_t& pages) {
   std::uint32_t mapping = 0;
   reach(session, domain, buffer, length);
   if (length == 0 || !domain.registers) return mapping;
   const auto begin = reinterpret_cast<std::uint64_t>(buffer);
   charge(session, domain.registrations.hold(begin, length, counts_of(session), mapping));
+  pages = domain.registrations.pages_of(begin);
   return mapping;
 }
 

@@ -37,6 +37,8 @@ class Registrations {
   }
   // What it costs to let the NIC use this buffer now, in picoseconds.
   std::uint64_t use(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts);
+  // Where the NIC finds the buffer that was used or held last, as wire::BufferPages; 0 where nobody asks.
+  std::uint64_t pages_of(std::uint64_t begin) const;
   // The same for a region of the program, which keeps its mapping until it is released.
   std::uint64_t hold(std::uint64_t begin, std::uint64_t length, wire::RegistrationCounts& counts,
                      std::uint32_t& mapping);
@@ -57,8 +59,15 @@ class Registrations {
     std::uint64_t pages;    // that are charged
     std::uint32_t holders;  // regions of the program
     bool is_cached;         // in `order_`
+    std::uint64_t name;     // of its first page, as wire::BufferPages has it
     std::uint32_t older;    // of those that may make room; the next one of those that are free or dead
     std::uint32_t newer;
+  };
+  // A mapping as `pages_of` needs it.
+  struct Named {
+    MemoryRange range;   // where the process has it
+    std::uint64_t page;  // its first one
+    std::uint8_t shift;
   };
   // No range lies within another one, so that both ends grow.
   struct Place {
@@ -67,9 +76,17 @@ class Registrations {
   };
 
   Mapping& at(std::uint32_t mapping) { return mappings_[mapping - 1]; }
-  bool is_full() const { return cached_ >= settings_->ranges_max || cached_bytes_ >= settings_->bytes_max; }
+  bool is_full() const {
+    return !covers_all_ && (cached_ >= settings_->ranges_max || cached_bytes_ >= settings_->bytes_max);
+  }
   bool has_no_cache() const { return settings_->monitor == MemoryMonitor::disabled || settings_->ranges_max == 0; }
 
+  // What its pages are called. Those of a process follow each other as they were mapped, but where a longer page may
+  // have several mappings they go by where they are in it.
+  std::uint64_t name_for(const Mapping& made, bool in_one_heap) const;
+  // A buffer that begins there, and in terms of mappings at `place`, has been found or mapped.
+  void found(std::uint32_t mapping, std::uint64_t begin, std::uint64_t place);
+  std::uint64_t name_only(std::uint64_t begin, std::uint64_t length);
   // The mapping that holds them, now the one used last, or none.
   std::uint32_t find(MemoryRange bytes);
   std::uint64_t map_cached(MemoryRange bytes, wire::RegistrationCounts& counts, std::uint32_t& mapping);
@@ -98,6 +115,7 @@ class Registrations {
   std::uint32_t order_room_;
   std::uint32_t cached_;
   std::uint64_t cached_bytes_;
+  Named named_;         // the mapping that was used last, for `pages_of`
   MemoryRange recent_;  // where the process has it; empty when there is something to be done first
   std::uint32_t oldest_;
   std::uint32_t newest_;
@@ -108,7 +126,8 @@ class Registrations {
 // A buffer that the NIC is to move by DMA, other than the last one: charges what that costs.
 void register_other_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length);
 // fi_mr_reg, and the end of such a region.
-std::uint32_t register_region(const Session& session, Domain& domain, const void* buffer, std::size_t length);
+std::uint32_t register_region(const Session& session, Domain& domain, const void* buffer, std::size_t length,
+                              std::uint64_t& pages);
 void release_region(const Session& session, Domain& domain, std::uint32_t mapping);
 // A region becomes one that others can reach, or no longer is.
 void charge_link(const Session& session, Domain& domain);

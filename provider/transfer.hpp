@@ -13,14 +13,16 @@
 namespace dryfly::provider {
 
 // A buffer that the NIC is to move by DMA: charges what it costs to make it known to the NIC.
-inline void register_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
+// Says where the NIC finds it, as wire::BufferPages.
+inline std::uint64_t register_buffer(const Session& session, Domain& domain, const void* buffer, std::size_t length) {
   reach(session, domain, buffer, length);
-  if (length == 0 || !domain.registers) return;
+  if (length == 0 || !domain.registers) return 0;
   if (!domain.registrations.holds_as_before(reinterpret_cast<std::uint64_t>(buffer), length)) {
     register_other_buffer(session, domain, buffer, length);
   } else if (wire::RegistrationCounts* counts = session.channel().registered(); counts != nullptr) {
     ++counts->hits;
   }
+  return domain.registrations.pages_of(reinterpret_cast<std::uint64_t>(buffer));
 }
 
 // The completion level that a call asks for beyond the acknowledgement of the target's NIC, as flags of its command.

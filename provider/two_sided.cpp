@@ -56,8 +56,8 @@ void push_receive(const Session& session, Operation& operation, wire::Command& c
   rank::Channel& channel = session.channel();
   command.context = session.state().operations.id_of(operation);
   if (operation.counter != nullptr) command.counter = operation.counter->number;
-  register_buffer(session, *operation.endpoint->domain, operation.buffer,
-                  operation.buffer != nullptr ? command.length : 0);
+  command.pages = register_buffer(session, *operation.endpoint->domain, operation.buffer,
+                                  operation.buffer != nullptr ? command.length : 0);
   channel.charge(channel.header().costs.receive_ps);
   channel.push(command, nullptr);
   record_command(channel, command);

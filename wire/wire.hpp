@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 14;
+inline constexpr std::uint32_t version = 15;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -41,6 +41,25 @@ struct RegistrationCosts {
   std::uint64_t fault_ps = 0;       // on-demand paging: the NIC's first access to a block
   std::uint64_t page_bytes = 0;     // 0: nothing is charged
   std::uint64_t translates = 0;     // 1: processor and NIC have PCIe's address translation services
+  std::uint64_t names_pages = 0;    // 1: commands say where their buffers are (BufferPages)
+};
+
+// Where a buffer that the NIC moves begins, by a name that is the same in every run (dryfly::DmaPages). As a word of a
+// command; 0: it needs no translation.
+struct BufferPages {
+  std::uint64_t page;  // of the process, by units of 4 KiB
+  std::uint8_t shift;
+  bool kept;
+  bool by_processor;
+
+  static constexpr std::uint32_t page_at = 8;
+  static constexpr std::uint64_t shift_mask = 0x3f;
+  constexpr std::uint64_t word() const {
+    return page << page_at | std::uint64_t{by_processor} << 7 | std::uint64_t{kept} << 6 | (shift & shift_mask);
+  }
+  static constexpr BufferPages of(std::uint64_t word) {
+    return {word >> page_at, static_cast<std::uint8_t>(word & shift_mask), (word >> 6 & 1) != 0, (word >> 7 & 1) != 0};
+  }
 };
 
 // What the MPI library's software costs on the machine's CPU; all from the machine file (host.*).
@@ -491,7 +510,10 @@ struct Command {
     std::uint64_t member;     // contribute, leave_group: which of the group
     std::uint64_t work_kind;  // work_done: dryfly::WorkKind
   };
-  std::uint64_t ignore;  // bits of the tag that need not match
+  union {
+    std::uint64_t ignore;        // bits of the tag that need not match
+    std::uint64_t access_pages;  // BufferPages of an access
+  };
   union {
     std::uint64_t data;        // of a send or write with command_flag::has_data
     std::uint64_t access;      // memory_region: what it may be used for, as libfabric says it
@@ -505,7 +527,10 @@ struct Command {
     std::uint64_t work_count;  // work_done
   };
   std::uint64_t arena_offset;
-  std::uint64_t remote_offset;  // of an access into its memory region
+  union {
+    std::uint64_t remote_offset;  // of an access into its memory region
+    std::uint64_t pages;          // BufferPages of a send, a receive or a region
+  };
   union {
     std::uint64_t key;           // memory_region, close_memory_region, and accesses
     std::uint64_t min_free;      // of a receive with command_flag::multi_receive: less than this is too little

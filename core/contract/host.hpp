@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/contract/memory.hpp"
 #include "core/contract/network.hpp"
 #include "core/unit/unit.hpp"
 
@@ -246,6 +247,10 @@ class Host {
   virtual void reduced(EndpointId /*at*/, Token /*part*/, int /*error*/) {
     DRYFLY_UNREACHABLE("reduced(): this host forms no groups");
   }
+  // Where the buffer of a command is that is not over; and what an RMA reaches of its target's memory. Asked only where
+  // translations take time; whoever does not say has none.
+  virtual DmaPages buffer_pages(EndpointId /*at*/, Token /*command*/) const { return {}; }
+  virtual DmaPages target_pages(EndpointId /*source*/, Token /*rma*/) const { return {}; }
   // Information for records: an RMA operation reached its target (a message does so with received()).
   virtual void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) = 0;
 };

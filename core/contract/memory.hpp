@@ -6,6 +6,8 @@
 // send takes its turn on it packet by packet, and what arrives is there when it has carried it. So has the link between
 // two sockets, which all payloads that cross it share, each way by itself.
 // Every payload of an end-point lies in one memory, its process's.
+//
+// Where in it a payload lies is told to the NIC's translations only (DmaPages), by names that are no addresses.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +23,17 @@ struct MemoryPlace {
   static constexpr std::uint32_t with_memory = ~std::uint32_t{0};
   std::uint32_t processor_socket = with_memory;  // where the commands come from
   std::uint8_t nic_gpu = 0;                      // that the NIC hangs off, counted from 1; 0: the processor
+};
+
+// Where a payload begins, as the NIC that is to move it names its host's memory (docs/model/registration.md#addresses).
+struct DmaPages {
+  std::uint64_t page = 0;     // by units of 4 KiB, of all processes that use the NIC
+  std::uint8_t shift = 0;     // of the length of its pages in bytes, as a power of two; 0: no translation is needed
+  bool kept = true;           // the NIC may keep the translation
+  bool by_processor = false;  // which its IOMMU makes
+
+  bool needed() const { return shift != 0; }
+  DmaPages behind(std::uint64_t bytes) const { return {page + (bytes >> 12), shift, kept, by_processor}; }
 };
 
 // The way from a NIC to a memory, as the NIC's stages use it. Made once for each end-point by whoever knows the node.

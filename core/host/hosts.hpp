@@ -42,6 +42,8 @@ class Hosts final : public Host {
     of(at).joined(at, join, member, error);
   }
   void reduced(EndpointId at, Token part, int error) override { of(at).reduced(at, part, error); }
+  DmaPages buffer_pages(EndpointId at, Token command) const override { return of(at).buffer_pages(at, command); }
+  DmaPages target_pages(EndpointId source, Token rma) const override { return of(source).target_pages(source, rma); }
   void rma_delivered(const RmaCommand& command, bool on_node, std::uint32_t switch_hops) override {
     DRYFLY_CHECK(&of(command.source) == &of(command.target));
     of(command.source).rma_delivered(command, on_node, switch_hops);

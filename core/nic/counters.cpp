@@ -115,7 +115,15 @@ constexpr std::array<std::string_view, counter_count> names{"hni_tx_ok_27",
                                                             "hni_llr_tx_replay_event",
                                                             "hni_llr_rx_replay_event",
                                                             "hni_pcs_good_cw",
-                                                            "hni_pcs_uncorrected_cw"};
+                                                            "hni_pcs_uncorrected_cw",
+                                                            "atu_client_req_oxe",
+                                                            "atu_client_req_ixe",
+                                                            "atu_cache_hit_base_page_size_0",
+                                                            "atu_cache_hit_derivative1_page_size_0",
+                                                            "atu_cache_miss_0",
+                                                            "atu_cache_miss_oxe",
+                                                            "atu_cache_miss_ixe",
+                                                            "atu_cache_evictions"};
 static_assert(!names.back().empty());
 
 }  // namespace

@@ -73,6 +73,15 @@ enum class Counter : std::uint8_t {
   hni_llr_rx_replay_event,  // and that the switch's did
   hni_pcs_good_cw,          // code words that came in
   hni_pcs_uncorrected_cw,   // and that the code could not mend
+
+  atu_client_req_oxe,                   // packets of payloads that leave and asked for their page's translation
+  atu_client_req_ixe,                   // and of those that came
+  atu_cache_hit_base_page_size,         // of both: was there, or asked for already
+  atu_cache_hit_derivative1_page_size,  // the same of longer pages
+  atu_cache_miss,                       // was not
+  atu_cache_miss_oxe,                   // of those that leave
+  atu_cache_miss_ixe,                   // and that came
+  atu_cache_evictions,                  // lines that made room
   count,
 };
 inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count);

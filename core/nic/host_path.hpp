@@ -30,6 +30,7 @@
 #include "core/nic/fifo.hpp"
 #include "core/nic/gpu_links.hpp"
 #include "core/nic/nic.hpp"
+#include "core/nic/translations.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::nic {
@@ -41,7 +42,10 @@ class HostPaths final : public HostBus {
         counters_(counters),
         gpu_links_(spec),
         pcie_(spec.pcie_rate, spec.framing.payload_max),
-        link_(spec.link_rate, spec.framing.payload_max) {}
+        link_(spec.link_rate, spec.framing.payload_max),
+        translations_(spec.translation, spec.link_rate, spec.framing.payload_max, counters) {}
+
+  Translations& translations() { return translations_; }
 
   // Of an end-point.
   MemoryPath place(NicId nic, NodeId node, const MemoryPlace& host);
@@ -145,6 +149,7 @@ class HostPaths final : public HostBus {
   GpuLinks gpu_links_;
   Pace pcie_;
   Pace link_;
+  Translations translations_;
   std::vector<Lane> lanes_;
   std::vector<Bus> buses_;
   std::vector<SocketLink> socket_links_{1};  // the first stands for none

@@ -31,7 +31,7 @@ Messages::Messages(Transport& transport, Host& host, const NicSpec& spec, NicTot
       host_(host),
       totals_(totals),
       inboxes_(transport, host, spec, totals),
-      outbox_(transport, messages_, spec),
+      outbox_(transport, host, messages_, spec),
       flow_control_(transport, host, totals, messages_, inboxes_, outbox_),
       pauses_(totals, transport.counters(), messages_, inboxes_),
       software_gets_(transport, spec, messages_, inboxes_),
@@ -208,7 +208,8 @@ Landing Messages::landing_of(Parcel parcel) const {
   if (is_control(parcel.step)) return flow_control_.landing_of(parcel);
   const Message& message = messages_[parcel.item];
   if (parcel.step != Step::get_data) return {message.command.target, message.head};
-  return {message.command.target, message.command.size - message.head, message.target_gpu};
+  return {message.command.target, message.command.size - message.head, message.target_gpu,
+          pages_of(message, message.head)};
 }
 
 void Messages::request_arrived(std::uint32_t index, std::uint32_t switch_hops) {
@@ -269,10 +270,28 @@ void Messages::match_expected(Inbox& at, std::uint32_t receive, std::uint32_t in
   }
 }
 
-// Into a GPU's memory, whose link has to carry it; nothing else waits for the head of a rendezvous.
+// Of the receive's buffer, from there on.
+DmaPages Messages::pages_of(const Message& message, Bytes from) const {
+  if (!transport_.paths().translations().modelled()) return {};
+  const Token receive = inboxes_.receive(message.receive).command.token;
+  return host_.buffer_pages(message.command.target, receive).behind((message.offset + from).count);
+}
+
+// Into a GPU's memory, whose link has to carry it, or behind its translations; nothing else waits for the head of a
+// rendezvous.
 Duration Messages::write_head(const Message& message) {
-  if (message.target_gpu == 0 || message.lay_in_buffer()) return {};
+  if (message.lay_in_buffer()) return {};
   const EndpointId target = message.command.target;
+  if (transport_.paths().translations().modelled() && message.target_gpu == 0) {
+    const DmaPages pages = pages_of(message, Bytes{0});
+    Translations& translations = transport_.paths().translations();
+    const NicId nic = transport_.nic_of(target);
+    const Instant now = transport_.counters().now();
+    if (!message.rendezvous()) return translations.placing(target, nic, pages, message.head, now);
+    if (pages.needed()) translations.writing(nic, pages, message.head, now);
+    return {};
+  }
+  if (message.target_gpu == 0) return {};
   return transport_.paths().writing_lag(transport_.nic_of(target), message.target_gpu, message.head);
 }
 

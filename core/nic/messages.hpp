@@ -49,6 +49,7 @@ class Messages {
  private:
   void request_arrived(std::uint32_t message, std::uint32_t switch_hops);
   Duration write_head(const Message& message);
+  DmaPages pages_of(const Message& message, Bytes from) const;
   void ask_for_copy_of_head(const Message& message);
   void copy_out(std::uint32_t index);
   void add_unexpected(Inbox& target, std::uint32_t message);

@@ -100,6 +100,7 @@ void Nics::restart() {
   DRYFLY_CHECK(at_rest());
   implementation_->totals = {};
   implementation_->transport.counters().restart();
+  implementation_->transport.paths().translations().restart();
   implementation_->messages.restart();
   implementation_->remote_memory.restart();
   implementation_->reductions.restart();

@@ -19,6 +19,7 @@
 #include "core/nic/counters.hpp"
 #include "core/nic/gpu_copies.hpp"
 #include "core/nic/portal.hpp"
+#include "core/nic/translations.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
@@ -53,10 +54,11 @@ struct NicSpec {
   std::map<std::uint32_t, std::uint64_t> slow_gpus{};  // SlowParts::gpus
   std::uint32_t gpus = 0;                              // of a node, tiles counted
   std::uint32_t gpu_tiles = 1;                         // of a GPU, devices of their own
-  Rate link_rate{};                                    // of a NIC; used with the three rates above and slow_nics
+  Rate link_rate{};                   // of a NIC; used with the three rates above, slow_nics and translation
   std::map<NicId, Rate> slow_nics{};  // that have less than their link's rate from and to memory, each way
   Duration reduction_latency{};       // of a reduction engine, for each packet
-  bool gets_by_nic = true;            // else software issues the Get of every rendezvous (driver: rdzv_get_en)
+  TranslationSpec translation{};
+  bool gets_by_nic = true;  // else software issues the Get of every rendezvous (driver: rdzv_get_en)
 };
 
 struct CollectiveTotals {

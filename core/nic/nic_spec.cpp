@@ -1,6 +1,7 @@
 #include "core/nic/nic_spec.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace {
 
 Duration duration(const Spec& spec, const NumberField& field) { return {spec.number(field)}; }
 
+std::uint32_t log2_of(std::uint64_t bytes) { return static_cast<std::uint32_t>(std::bit_width(bytes)) - 1; }
+
 GpuCopies gpu_copies(const Spec& spec) {
   if (!spec.has(fields::node_gpus)) return {};
   const std::size_t places = 1 + spec.number(fields::node_gpus);
@@ -23,6 +26,17 @@ GpuCopies gpu_copies(const Spec& spec) {
     }
   }
   return {duration(spec, fields::node_gpu_copy_ps), duration(spec, fields::node_gpu_local_ps), std::move(rates)};
+}
+
+// Names of pages come with registering (conductor/segment.cpp), without which nothing is looked up.
+TranslationSpec translation_spec(const Spec& spec) {
+  if (!spec.is_on(fields::nic_translation) || !spec.is_on(fields::nic_registration)) return {};
+  return {.lines = spec.number(fields::nic_atu_lines),
+          .span_shift = log2_of(spec.number(fields::nic_atu_pages)),
+          .walks = spec.small(fields::nic_atu_walks),
+          .read = duration(spec, fields::nic_atu_read_ps),
+          .ask = duration(spec, fields::nic_atu_ask_ps),
+          .page_shift = log2_of(spec.number(fields::node_page_bytes))};
 }
 
 }  // namespace
@@ -78,7 +92,8 @@ NicSpec nic_spec(const Spec& spec) {
   }
   const std::uint64_t limits =
       result.pcie_rate.bytes_per_s | result.socket_rate.bytes_per_s | result.gpu_link.bytes_per_s;
-  if (limits != 0 || !slow.nics.empty()) {
+  result.translation = translation_spec(spec);
+  if (limits != 0 || !slow.nics.empty() || result.translation.lines != 0) {
     result.link_rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)};
   }
   for (const auto& [nic, share] : slow.nics) result.slow_nics[nic] = SlowParts::of(result.link_rate, share);

@@ -52,7 +52,10 @@ void Outbox::launch(std::uint32_t index) {
                           : message.command.size > spec_.pushed_max ? Fetched::command
                                                                     : Fetched::nothing;
   Journey journey = to_target(message, message.head, true);
-  if (fetched == Fetched::payload) journey.ends.from = message.command.gpu;
+  if (fetched == Fetched::payload) {
+    journey.ends.from = message.command.gpu;
+    journey.pages = pages_of(message, Bytes{0});
+  }
   transport_.send_command(journey, {Step::message, index}, fetched);
 }
 
@@ -72,7 +75,13 @@ void Outbox::answer_get(std::uint32_t index) {
   Journey answer = to_target(message, message.command.size - message.head, false);
   answer.traffic_class = message.answer_class;
   answer.ends = {.from = message.command.gpu, .to = message.target_gpu};
+  answer.pages = pages_of(message, message.head);
   transport_.fetch_and_send(answer, {Step::get_data, index});
+}
+
+DmaPages Outbox::pages_of(const Message& message, Bytes from) const {
+  if (!transport_.paths().translations().modelled() || message.by_memory) return {};
+  return host_.buffer_pages(message.command.source, message.command.token).behind(from.count);
 }
 
 }  // namespace dryfly::nic

@@ -19,8 +19,8 @@ inline Journey to_source(const Message& message) {
 
 class Outbox {
  public:
-  Outbox(Transport& transport, MessageTable& messages, const NicSpec& spec)
-      : transport_(transport), messages_(messages), spec_(spec) {}
+  Outbox(Transport& transport, const Host& host, MessageTable& messages, const NicSpec& spec)
+      : transport_(transport), host_(host), messages_(messages), spec_(spec) {}
 
   void open(EndpointId endpoint, const EndpointSettings& settings);
   // What the message will be: its protocol, and how much of it travels first.
@@ -39,8 +39,11 @@ class Outbox {
   };
   Limits limits_by_memory(const Limits& source) const;
   static bool is_handed_over(const Message& message);
+  // Of what its source's NIC fetches, from there on.
+  DmaPages pages_of(const Message& message, Bytes from) const;
 
   Transport& transport_;
+  const Host& host_;
   MessageTable& messages_;
   const NicSpec& spec_;
   std::vector<Limits> limits_;  // by end-point

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/contract/memory.hpp"
 #include "core/contract/network.hpp"
 #include "core/nic/gpu_copies.hpp"
 #include "core/unit/unit.hpp"
@@ -52,7 +53,8 @@ struct Journey {
   Bytes size;
   TrafficClass traffic_class = TrafficClass::best_effort;
   bool ordered = true;
-  CopyEnds ends{};  // of its payload, as far as they are known
+  CopyEnds ends{};   // of its payload, as far as they are known
+  DmaPages pages{};  // from where it is fetched
 };
 
 // Whose memory a parcel ends in, and how much of it is payload.
@@ -60,6 +62,7 @@ struct Landing {
   EndpointId at;
   Bytes size;
   std::uint8_t gpu = 0;  // as CopyEnds has it; 0 too where that is known when it has been matched only
+  DmaPages pages{};      // and none then
 };
 
 // Who is told when a parcel is there.

@@ -51,7 +51,11 @@ void RemoteMemory::start(const RmaCommand& command) {
   const Fetched fetched = fetched_for(command);
   Journey journey{command.source, command.target, payload, command.traffic_class, command.ordered};
   // Software copies by the memory of a node, and puts operands into commands.
-  if (!access.by_memory && fetched == Fetched::payload) journey.ends.from = command.gpu;
+  if (!access.by_memory && fetched == Fetched::payload) {
+    journey.ends.from = command.gpu;
+    if (transport_.paths().translations().modelled() && command.kind == RmaKind::write)
+      journey.pages = host_.buffer_pages(command.source, command.token);
+  }
   if (!access.by_memory && payload != Bytes{0}) journey.ends.to = command.target_gpu;
   transport_.send_command(journey, {Step::rma_request, index}, fetched);
 }
@@ -90,9 +94,14 @@ void RemoteMemory::arrived(Parcel parcel, std::uint32_t switch_hops) {
 
 Landing RemoteMemory::landing_of(Parcel parcel) const {
   const RmaCommand& command = accesses_[parcel.item].command;
-  if (parcel.step == Step::rma_response) return {command.source, command.size, command.gpu};
+  const bool translates = transport_.paths().translations().modelled();
+  if (parcel.step == Step::rma_response) {
+    const DmaPages pages = translates ? host_.buffer_pages(command.source, command.token) : DmaPages{};
+    return {command.source, command.size, command.gpu, pages};
+  }
   if (command.kind == RmaKind::read) return {command.target, Bytes{0}};
-  return {command.target, command.size, command.target_gpu};
+  const DmaPages pages = translates ? host_.target_pages(command.source, command.token) : DmaPages{};
+  return {command.target, command.size, command.target_gpu, pages};
 }
 
 void RemoteMemory::acknowledged(Parcel parcel) {
@@ -150,6 +159,8 @@ void RemoteMemory::respond(std::uint32_t index) {
   Journey back{command.target, command.source, refused ? Bytes{0} : command.size, command.traffic_class, false};
   if (!access.by_memory && !refused) back.ends = {.from = command.target_gpu, .to = command.gpu};
   if (command.kind == RmaKind::read && !refused) {
+    if (!access.by_memory && transport_.paths().translations().modelled())
+      back.pages = host_.target_pages(command.source, command.token);
     transport_.fetch_and_send(back, {Step::rma_response, index});
   } else {
     transport_.send(back, {Step::rma_response, index});

@@ -45,7 +45,8 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
       recipient_(recipient),
       counters_(engine),
       paths_(spec_, counters_),
-      memory_(spec_.memory) {
+      memory_(spec_.memory),
+      paths_differ_(paths_.translations().modelled()) {
   engine_.attach(ComponentClass::nic, *this, 3);
   network_.connect(*this);
   if (paths_.holds_up()) network_.attach(paths_);
@@ -103,6 +104,10 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
   int reads = fetched == Fetched::nothing ? 0 : 1;
   if (!source.writes_commands && fetched != Fetched::command) ++reads;
   for (; reads > 0; --reads) ready = ready + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+  if (journey.pages.needed()) {
+    const Instant asked{ready.ps - spec_.dma_read_latency.ps};
+    ready = ready + paths_.translations().reading(source.nic, journey.pages, journey.size, asked);
+  }
   source.egress_until = std::max(source.egress_until, ready);
   source.egress.push(transfer(journey, parcel));
   schedule(source.egress_until, Stage::egress, journey.from);
@@ -116,8 +121,11 @@ void Transport::send(const Journey& journey, Parcel parcel) {
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
   if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
   Port& source = port(journey.from);
-  if (!source.place.plain) {
-    const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+  if (!source.place.plain || journey.pages.needed()) {
+    Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+    if (journey.pages.needed()) {
+      ready = ready + paths_.translations().reading(source.nic, journey.pages, journey.size, engine_.now());
+    }
     source.own_fetch_until = std::max(source.own_fetch_until, ready);
     source.own_fetch.push(transfer(journey, parcel));
     return schedule(source.own_fetch_until, Stage::own_fetch, journey.from);
@@ -161,7 +169,7 @@ void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   if (paths_differ_) {
     const Landing landing = recipient_.landing_of(arrival.parcel);
     Port& target = port(landing.at);
-    if (!target.place.plain || landing.gpu != 0 || !target.own_ingress.empty()) {
+    if (!target.place.plain || landing.gpu != 0 || landing.pages.needed() || !target.own_ingress.empty()) {
       return arrive_by_own_way(target, arrival, landing);
     }
   }
@@ -172,10 +180,12 @@ void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
 // In the order in which they came off the link: what a NIC writes does not overtake what it has written before.
 void Transport::arrive_by_own_way(Port& target, const Arrival& arrival, const Landing& landing) {
   const std::uint32_t lane = landing.gpu != 0 ? paths_.lane_of(target.nic) : target.place.lane;
-  const Instant there =
-      engine_.now() + spec_.ingress_latency + target.place.crossing +
-      std::max(paths_.arrival_lag(lane, engine_.now()),
-               paths_.crossing_lag(target.place, arrival.parcel.handle(), landing.size, engine_.now()));
+  Duration lag = std::max(paths_.arrival_lag(lane, engine_.now()),
+                          paths_.crossing_lag(target.place, arrival.parcel.handle(), landing.size, engine_.now()));
+  if (landing.pages.needed()) {
+    lag = std::max(lag, paths_.translations().writing(target.nic, landing.pages, landing.size, engine_.now()));
+  }
+  const Instant there = engine_.now() + spec_.ingress_latency + target.place.crossing + lag;
   target.own_ingress_until = std::max(target.own_ingress_until, there);
   target.own_ingress.push(arrival);
   schedule(target.own_ingress_until, Stage::own_ingress, landing.at);

@@ -148,7 +148,7 @@ class Transport final : public Handler, public TransferSink {
   CounterBank counters_;
   HostPaths paths_;
   NodeMemory memory_;
-  bool paths_differ_ = false;                 // some end-point's way is not the plain one
+  bool paths_differ_;                         // some end-point's way is not the plain one
   std::vector<std::unique_ptr<Port>> ports_;  // by end-point
   std::vector<Instant> next_command_;         // by NIC: when it may take another
   Fifo<Arrival> ingress_;                     // these four have one latency each, so one queue serves all NICs

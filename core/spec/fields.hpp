@@ -91,6 +91,12 @@ inline constexpr NumberField host_registration_fault_ps{{"host.registration.faul
 inline constexpr NumberField node_page_bytes{{"node.page_bytes"}, 4096, 1073741824};
 inline constexpr TextField nic_registration{{"nic.registration"}, "on, off"};
 inline constexpr TextField nic_ats{{"nic.ats"}, "on, off"};
+inline constexpr TextField nic_translation{{"nic.translation"}, "on, off"};
+inline constexpr NumberField nic_atu_lines{{"nic.atu.lines"}, 1, 16777216};
+inline constexpr NumberField nic_atu_pages{{"nic.atu.pages"}, 1, 64};
+inline constexpr NumberField nic_atu_walks{{"nic.atu.walks"}, 1, 1024};
+inline constexpr NumberField nic_atu_read_ps{{"nic.atu.read_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField nic_atu_ask_ps{{"nic.atu.ask_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_compute_factor_ppm{{"host.compute_factor_ppm"}, 1, 4294967295ULL};
 inline constexpr TextField fabric_routing_group_load{{"fabric.routing.group_load"}};
 inline constexpr TextField fabric_qos_profile{{"fabric.qos.profile"}};

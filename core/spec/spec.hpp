@@ -33,6 +33,8 @@ class Spec {
   std::uint64_t number_between(std::uint64_t least, std::uint64_t most, const NumberField& field,
                                Indexes indexes = {}) const;
   const std::string& text(const TextField& field, Indexes indexes = {}) const;
+  // Of a switch that need not be there, and is off then.
+  bool is_on(const TextField& field) const { return has(field) && text(field) == "on"; }
 
  private:
   const std::string& value_of(const std::string& name) const;

@@ -344,3 +344,74 @@ TEST_CASE("memory on huge pages is mapped by whole ones, and there are few of th
   const Pages ordinary(1);
   CHECK(receive(rig, ordinary.at(0), 8) == unmapped(2) + mapped(1));
 }
+
+namespace {
+
+wire::RegistrationCosts naming(std::uint64_t page_bytes = page) {
+  wire::RegistrationCosts costs = registration;
+  costs.page_bytes = page_bytes;
+  costs.names_pages = 1;
+  return costs;
+}
+
+// Where the NIC finds what a receive into these bytes names.
+wire::BufferPages named(const Rig& rig, void* buffer, std::size_t length) {
+  receive(rig, buffer, length);
+  return wire::BufferPages::of(rig.run.pushed.back().command.pages);
+}
+
+}  // namespace
+
+TEST_CASE("pages have names in the order in which they were mapped, wherever they lie") {
+  const Machine machine({}, naming());
+  const Rig rig;
+  const Pages memory(8);
+  const wire::BufferPages first = named(rig, memory.at(4 * page), 3 * page);
+  CHECK(first.shift == 12);
+  CHECK(first.kept);
+  CHECK_FALSE(first.by_processor);
+  CHECK(named(rig, memory.at(0), page).page == first.page + 3);
+  CHECK(named(rig, memory.at(5 * page + 100), 8).page == first.page + 1);
+  // What has a line's pages or more begins with a line, and what has gone and comes back has other names.
+  const Pages longer(9);
+  CHECK(named(rig, longer.at(0), 9 * page).page == (first.page + 4 + 7) / 8 * 8);
+  REQUIRE(madvise(memory.at(0), page, MADV_DONTNEED) == 0);
+  CHECK(named(rig, memory.at(0), page).page == (first.page + 4 + 7) / 8 * 8 + 9);
+  // A region's begin with it, and those of accesses stand elsewhere in their commands.
+  fid_mr* region = nullptr;
+  REQUIRE(fi_mr_reg(rig.domain, memory.at(6 * page), page, FI_REMOTE_READ, 0, 7, 0, &region, nullptr) == 0);
+  REQUIRE(fi_mr_bind(region, &rig.endpoint->fid, 0) == 0);
+  REQUIRE(fi_mr_enable(region) == 0);
+  CHECK(wire::BufferPages::of(rig.run.pushed.back().command.pages).page == first.page + 2);
+  REQUIRE(fi_close(&region->fid) == 0);
+  REQUIRE(fi_read(rig.endpoint, memory.at(4 * page), 8, nullptr, 2, 0, 7, nullptr) == 0);
+  CHECK(wire::BufferPages::of(rig.run.pushed.back().command.access_pages).page == first.page);
+}
+
+TEST_CASE("names say how long a page is, whether the NIC keeps where it is, and who translates") {
+  constexpr std::size_t huge = 2 << 20;
+  const Pages ordinary(2);
+  {
+    const Machine machine(Settings{{"FI_CXI_IOTLB", "0"}}, naming());
+    const Rig rig;
+    CHECK_FALSE(named(rig, ordinary.at(0), 8).kept);
+    void* memory = mmap(nullptr, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    const wire::BufferPages pages = named(rig, memory, 2 * huge);
+    CHECK(pages.shift == 21);
+    CHECK(pages.page % (huge / page) == 0);
+    REQUIRE(munmap(memory, 2 * huge) == 0);
+  }
+  {
+    const Machine machine(Settings{{"FI_CXI_FORCE_ODP", "1"}, {"FI_CXI_ATS", "1"}}, naming());
+    const Rig rig;
+    const wire::BufferPages pages = named(rig, ordinary.at(0), page);
+    CHECK(pages.by_processor);
+    CHECK(named(rig, ordinary.at(page), page).page == pages.page + 1);
+    CHECK(named(rig, ordinary.at(0), page).page == pages.page);
+    CHECK(counts().mapped == 0);
+  }
+  const Machine machine;
+  const Rig rig;
+  CHECK(named(rig, ordinary.at(0), 8).shift == 0);  // nobody asks
+}

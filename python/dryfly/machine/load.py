@@ -242,6 +242,14 @@ def _group_kind(kind: str, facts: Mapping[str, Fact]) -> GroupKind:
     )
 
 
+def _check_translation(machine: Machine) -> None:
+    if machine.optional("nic.translation") == "on" and machine.optional("nic.registration") != "on":
+        raise UserError(f"machine {machine.name}: nic.translation = on: accepted is off, or nic.registration = on too")
+    pages = int(machine.optional("nic.atu.pages") or 1)
+    if pages & (pages - 1):
+        raise UserError(f"machine {machine.name}: nic.atu.pages = {pages}: accepted is a power of two up to 64")
+
+
 def _check_together(machine: Machine) -> None:
     """What no field can be checked for alone."""
     name = machine.name
@@ -262,6 +270,7 @@ def _check_together(machine: Machine) -> None:
             f"machine {name}: job.cores_per_node = {machine.cores_per_node}: accepted is at least a core for each of "
             f"the {domains} NUMA domains (node.numa)"
         )
+    _check_translation(machine)
     head, eager = machine.number("nic.rendezvous_head"), machine.number("nic.eager")
     if machine.number("nic.pushed") > machine.number("nic.inline"):
         raise UserError(f"machine {name}: nic.pushed = {machine.number('nic.pushed')} B: accepted is up to nic.inline")

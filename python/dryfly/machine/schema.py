@@ -327,6 +327,19 @@ FIELDS: dict[str, Field] = {
         required=False,
         meaning="whether processor and NIC have PCIe's address translation services (FI_CXI_ATS); not given: off",
     ),
+    "nic.translation": Field(
+        choices=("on", "off"),
+        resolved="nic.translation",
+        required=False,
+        meaning="on, with nic.registration: NICs look up where pages are, which takes time; not given: off",
+    ),
+    "nic.atu.lines": optional(count("nic.atu.lines", "of a NIC's cache of translations", least=1, most=2**24)),
+    "nic.atu.pages": optional(
+        count("nic.atu.pages", "in a row that a line has translations of: a power of two", least=1, most=64)
+    ),
+    "nic.atu.walks": optional(count("nic.atu.walks", "of the tables that a NIC makes at a time", least=1, most=1024)),
+    "nic.atu.read": optional(time("nic.atu.read_ps", "a walk reads one level of the driver's tables")),
+    "nic.atu.ask": optional(time("nic.atu.ask_ps", "the processor's IOMMU translates for a NIC (FI_CXI_ATS)")),
     "host.kernel": Field(
         pattern=r"\d+\.\d+(\.\d+)?(-[\w.-]+)?",
         such_as="a version of Linux, such as 5.14.21",

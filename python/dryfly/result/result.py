@@ -100,7 +100,7 @@ def build(
             "assumed_s": sum(_seconds(row.get("software_assumed_ps", 0)) for row in counted.get("ranks", [])),
             **software_spent.content(software, slowest=split["slowest"]["rank"], profile=profile),
         },
-        "registration": _registration(ranks),
+        "registration": {**_registration(ranks), "translation": _translation(counted.get("nics", []))},
         "noise": {
             "of": run.noise.name if run.noise is not None else "none",
             "detours": sum(row.get("detours", 0) for row in counted.get("ranks", [])),
@@ -182,6 +182,21 @@ def _registration(ranks: Sequence[Json]) -> Json:
             "rank": most["rank"] if most else 0,
             "time_s": most["registration"]["time_s"] if most else 0.0,
         },
+    }
+
+
+# What the NICs have looked up of where pages are, by their counters (docs/model/counters.md#translations).
+_LOOKED_UP = {
+    "requests": ("atu_client_req_oxe", "atu_client_req_ixe"),
+    "misses": ("atu_cache_miss_0",),
+    "evictions": ("atu_cache_evictions",),
+}
+
+
+def _translation(nics: Sequence[Mapping[str, Any]]) -> Json:
+    return {
+        name: sum(row["counters"].get(counter, 0) for row in nics for counter in counters)
+        for name, counters in _LOOKED_UP.items()
     }
 
 

@@ -132,6 +132,8 @@ def after(printer: Printer, run: BoundCase, result: Json, *, verbose: bool = Fal
         printer.line(f"  software {_software_line(result)}")
     if verbose and (registered := registration_line(result)):
         printer.line(f"  buffers  {registered}")
+    if verbose and (translated := translation_line(result)):
+        printer.line(f"  pages    {translated}")
     if result["noise"]["of"] != "none":
         printer.line(f"  noise    {noise_line(result)}")
     mpi = result["mpi"]
@@ -201,6 +203,18 @@ def registration_line(result: Json) -> str:
         f"{size_text(counted['mapped_bytes'])}), {counted['unmapped']:,} ended ({ended}); "
         f"{counted['regions']:,} regions; {_time(counted['time_s'])}, most of rank {counted['most']['rank']}: "
         f"{_time(counted['most']['time_s'])}"
+    )
+
+
+def translation_line(result: Json) -> str:
+    """What NICs looked up of where pages are; empty where nobody looks."""
+    counted = result["registration"]["translation"]
+    if not counted["requests"]:
+        return ""
+    found = 1 - counted["misses"] / counted["requests"]
+    return (
+        f"{counted['requests']:,} look-ups by NICs of where a page is: {found:.1%} found, {counted['misses']:,} not; "
+        f"{counted['evictions']:,} lines of their caches made room"
     )
 
 
