@@ -76,7 +76,8 @@ struct Environment {
   bool match_events;
   RegistrationSettings registration;
   DeviceSettings device_memory;
-  bool limited_work;  // FI_CXI_ENABLE_TRIG_OP_LIMIT
+  bool attaches_memory;  // FI_SHM_USE_XPMEM: by shm long messages are copied out of memory that is attached
+  bool limited_work;     // FI_CXI_ENABLE_TRIG_OP_LIMIT
   bool key_cache;     // of the provider's own keys
   std::uint16_t default_network;
   const char* devices;  // list of the NICs to be shown; nullptr: all

@@ -94,6 +94,8 @@ struct SendCommand {
   bool by_dma = false;   // the payload is not in the command, however short it is
   std::uint8_t gpu = 0;  // of its node, in whose memory the payload is, counted from 1; 0: the host's
   Completeness complete_when = Completeness::transmitted;
+  // Where the target's core copies it out of the source's memory: what attaching that takes; else the kernel copies.
+  std::optional<Duration> attaching{};
 };
 
 struct ReceiveCommand {

@@ -21,6 +21,9 @@ struct MemoryPlace {
   static constexpr std::uint32_t with_memory = ~std::uint32_t{0};
   std::uint32_t processor_socket = with_memory;  // where the commands come from
   std::uint8_t nic_gpu = 0;                      // that the NIC hangs off, counted from 1; 0: the processor
+  // The core that uses it: which L3 region of the node it is in, and which socket.
+  std::uint32_t core_region = 0;
+  std::uint32_t core_socket = 0;
 };
 
 // The way from a NIC to a memory, as the NIC's stages use it. Made once for each end-point by whoever knows the node.

@@ -72,6 +72,7 @@ void Outbox::answer_get(std::uint32_t index) {
   Journey answer = to_target(message, message.command.size - message.head, false);
   answer.traffic_class = message.answer_class;
   answer.ends = {.from = message.command.gpu, .to = message.target_gpu};
+  answer.attaching = message.command.attaching;
   transport_.fetch_and_send(answer, {Step::get_data, index});
 }
 

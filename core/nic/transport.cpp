@@ -16,10 +16,7 @@ bool ends_in_memory(Step step) {
 }
 
 // By memory: what is read the core that wants it reads, everything else the source's core writes.
-EndpointId copier_of(const Journey& journey, Parcel parcel) {
-  const bool is_read = parcel.step == Step::get_data || parcel.step == Step::rma_response;
-  return is_read ? journey.to : journey.from;
-}
+bool is_read(Parcel parcel) { return parcel.step == Step::get_data || parcel.step == Step::rma_response; }
 
 // Its acknowledgement carries what the target's matching said.
 bool answered_when_matched(Step step) { return step == Step::message || step == Step::rma_request; }
@@ -66,12 +63,14 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPl
   opened.in_memory = settings.in_memory;
   opened.counters = counters_.open(nic);
   opened.place = paths_.place(nic, node, place);
+  opened.core = {.region = place.core_region, .socket = place.core_socket};
   paths_differ_ |= !opened.place.plain;
 }
 
 void Transport::move(EndpointId endpoint, const MemoryPlace& place) {
   Port& moved = port(endpoint);
   moved.place = paths_.place(moved.nic, moved.node, place);
+  moved.core = {.region = place.core_region, .socket = place.core_socket};
   paths_differ_ |= !moved.place.plain;
 }
 
@@ -94,7 +93,7 @@ void Transport::cross(std::uint32_t link) {
 }
 
 void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetched) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
+  if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
   Port& source = port(journey.from);
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
@@ -109,12 +108,12 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
 }
 
 void Transport::send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
+  if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
   submit(transfer(journey, parcel));
 }
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
+  if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
   Port& source = port(journey.from);
   if (!source.place.plain) {
     const Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
@@ -148,11 +147,31 @@ void Transport::flush(EndpointId target, Parcel parcel) {
   schedule(port.flush_until, Stage::flush, target);
 }
 
-void Transport::copy(EndpointId endpoint, Bytes size, Parcel parcel, CopyEnds ends) {
-  Port& copier = port(endpoint);
-  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), size, ends);
-  copier.copies.push(parcel);
-  schedule(copier.copies_until, Stage::copies, endpoint);
+void Transport::copy(const Journey& journey, Parcel parcel) {
+  if (is_read(parcel)) return copy(journey.to, journey.from, 0, journey, parcel);
+  const std::size_t distance = spec_.memory.near.distance(port(journey.from).core, port(journey.to).core);
+  copy(journey.from, journey.to, distance, journey, parcel);
+}
+
+void Transport::copy_out(const Journey& journey, Parcel parcel, std::uint8_t gpu) {
+  Journey out = journey;
+  out.ends = {.to = gpu};
+  copy(journey.to, journey.from, 0, out, parcel);
+}
+
+// The latency of the least distance lies before the match and behind it, in the ways to the end-points' processors.
+void Transport::copy(EndpointId by, EndpointId of, std::size_t seen_by, const Journey& journey, Parcel parcel) {
+  const Nearness& near = spec_.memory.near;
+  Port& copier = port(by);
+  const CorePlace there = port(of).core;
+  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), journey.size,
+                                       {.ends = journey.ends,
+                                        .distance = near.distance(copier.core, there),
+                                        .from_socket = is_read(parcel) ? there.socket : copier.core.socket,
+                                        .attaching = journey.attaching});
+  copier.copies[seen_by].push(parcel);
+  const Duration farther{near.way(seen_by).latency.ps - near.way(0).latency.ps};
+  schedule(copier.copies_until + farther, copies_of[seen_by], by);
 }
 
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
@@ -210,7 +229,13 @@ void Transport::handle(Event event) {
       arrival = {handover_.pop(), 0};
       break;
     case Stage::copies:
-      arrival = {port(endpoint).copies.pop(), 0};
+      arrival = {port(endpoint).copies[0].pop(), 0};
+      break;
+    case Stage::copies_to_region:
+      arrival = {port(endpoint).copies[1].pop(), 0};
+      break;
+    case Stage::copies_to_socket:
+      arrival = {port(endpoint).copies[Nearness::across_sockets].pop(), 0};
       break;
     case Stage::fetch:
       return submit(fetch_.pop());
