@@ -133,8 +133,8 @@ void CommandIssuer::send(std::uint32_t slot) {
               .by_dma = (command.flags & command_flag::by_dma) != 0,
               .gpu = command.gpu,
               .complete_when = completeness_of(command.flags),
-              .attaching = (command.flags & command_flag::attaches) != 0 ? std::optional{Duration{command.attaching_ps}}
-                                                                         : std::nullopt});
+              .attaching = (command.flags & command_flag::attaches) != 0 ? Attaching{Duration{command.attaching_ps}}
+                                                                         : Attaching{}});
 }
 
 void CommandIssuer::receive(std::uint32_t slot) {

@@ -6,11 +6,11 @@
 // core share its time. Of what the node's processors compute a bound rank has its cores, of the memory that it uses an
 // even share among those that use it, and where that is on another socket, of the link between the sockets
 // (socket_rate) an even share among the ranks that read across, of its half where payloads of NICs cross as well.
-// Models docs/model/nodes.md#what-a-place-costs. Left out: memory that is interleaved or filled up, and that a core with
-// two hardware threads gives two ranks more than one.
+// Models docs/model/nodes.md#what-a-place-costs. Left out: memory that is interleaved or filled up, and that a core
+// with two hardware threads gives two ranks more than one.
 //
-// Where cores are to each other says what copies between ranks cost (Nearness). Where they copy through memory that they
-// share nobody can tell whose bytes these are: a rank copies as it does in the mean with the others of its node.
+// Where cores are to each other says what copies between ranks cost (Nearness). Where they copy through memory that
+// they share nobody can tell whose bytes these are: a rank copies as it does in the mean with the others of its node.
 //
 // As long as nobody on a node is bound its ranks have what they have without this: even shares.
 #pragma once

@@ -134,6 +134,7 @@ wire::CopyCosts copy_costs(const Spec& spec) {
           .ps_per_kib = wire::picoseconds_per_kib(memory.copy_rate.bytes_per_s),
           .cached = memory.cached.count,
           .cross_ps = memory.cross_copy.ps,
+          .attaching = attaching_costs(spec),
           .room = MovedMemory::room(memory.rate.bytes_per_s),
           .moved_offset = 0};
 }
@@ -195,7 +196,6 @@ Segment::Segment(const Spec& spec) {
   head->event_ring_bytes = ring_bytes;
   head->costs = host_costs(spec);
   head->costs.registration = registration_costs(spec);
-  head->attaching = attaching_costs(spec);
   head->noise = read_noise(spec);
   head->compute = compute_settings(spec);
   head->inline_max = spec.small(fields::nic_inline_bytes);

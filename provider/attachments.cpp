@@ -4,10 +4,10 @@
 
 namespace dryfly::provider {
 
-void Attachments::open(const wire::RegistrationCosts& costs, const Environment& environment) {
-  if (!environment.attaches_memory || costs.page_bytes == 0) return;
+void Attachments::open(const wire::RegistrationCosts& costs, const RegistrationSettings& settings) {
+  if (!settings.attaches || costs.page_bytes == 0) return;
   costs_ = &costs;
-  settings_ = &environment.registration;
+  settings_ = &settings;
 }
 
 void Attachments::close() {

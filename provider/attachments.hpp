@@ -1,9 +1,9 @@
 // What the memory of this process costs others of its node to attach, who copy long messages out of it: XPMEM, as
 // libfabric's shm uses it with FI_SHM_USE_XPMEM where the kernel has it.
 //
-// Models docs/model/on-node.md#attached-memory: a target attaches the pages of a message when it copies it, and keeps them
-// attached, in a cache like that of registrations. It is kept here, by the source, because only the source knows where
-// its buffers are; each of its targets has a cache of its own.
+// Models docs/model/on-node.md#attached-memory: a target attaches the pages of a message when it copies it, and keeps
+// them attached, in a cache like that of registrations. It is kept here, by the source, because only the source knows
+// where its buffers are; each of its targets has a cache of its own.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace dryfly::provider {
 class Attachments {
  public:
   // Not in use unless it is asked for and costs something.
-  void open(const wire::RegistrationCosts& costs, const Environment& environment);
+  void open(const wire::RegistrationCosts& costs, const RegistrationSettings& settings);
   void close();
 
   // What is not longer goes through a segment.

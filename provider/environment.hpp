@@ -25,6 +25,7 @@ struct RegistrationSettings {
   bool only_on_demand_paging;
   bool translates;          // FI_CXI_ATS
   std::uint64_t heap_page;  // libhugetlbfs puts the heap on such pages; 0: it does not
+  bool attaches;            // FI_SHM_USE_XPMEM: by shm, cores copy out of memory that they have attached
 };
 
 // How device memory is known to libfabric, and copied by the provider (docs/model/gpu.md#what-the-provider-copies).
@@ -76,8 +77,7 @@ struct Environment {
   bool match_events;
   RegistrationSettings registration;
   DeviceSettings device_memory;
-  bool attaches_memory;  // FI_SHM_USE_XPMEM: by shm long messages are copied out of memory that is attached
-  bool limited_work;     // FI_CXI_ENABLE_TRIG_OP_LIMIT
+  bool limited_work;  // FI_CXI_ENABLE_TRIG_OP_LIMIT
   bool key_cache;     // of the provider's own keys
   std::uint16_t default_network;
   const char* devices;  // list of the NICs to be shown; nullptr: all

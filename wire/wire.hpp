@@ -117,10 +117,11 @@ constexpr std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
 
 // What copying costs a rank.
 struct CopyCosts {
-  std::uint64_t ps;          // each time, to or from memory that the ranks of a node share
-  std::uint64_t ps_per_kib;  // of a core by itself
-  std::uint64_t cached;      // bytes: what is not longer than that stays in caches
-  std::uint64_t cross_ps;    // a call that copies out of another process's memory
+  std::uint64_t ps;             // each time, to or from memory that the ranks of a node share
+  std::uint64_t ps_per_kib;     // of a core by itself
+  std::uint64_t cached;         // bytes: what is not longer than that stays in caches
+  std::uint64_t cross_ps;       // a call that copies out of another process's memory
+  RegistrationCosts attaching;  // of another process's memory (XPMEM)
   // With `nodes_share_memory`, where the memory of a node has a rate: bytes for which there is room in an interval of
   // its MovedMemory, and where these lie, one for each node of the job.
   std::uint64_t room;
@@ -163,7 +164,6 @@ struct SegmentHeader {
   std::uint32_t command_ring_bytes;  // powers of two
   std::uint32_t event_ring_bytes;
   HostCosts costs;
-  RegistrationCosts attaching;  // of memory of another process (XPMEM)
   ComputeSettings compute;
   NoiseSettings noise;                 // of the ranks' cores
   std::uint64_t epoch_ps;              // CLOCK_REALTIME of virtual instant 0, since 1970, in microseconds
@@ -319,7 +319,7 @@ struct NodeShare {
   // What a core copies by where it is, in caches and out of memory; 0: as CopyCosts has it.
   std::uint64_t cached_ps_per_kib;
   std::uint64_t copied_ps_per_kib;
-  std::uint32_t node_of_job;    // which of the job's nodes it is; this and the next never change
+  std::uint32_t node_of_job;  // which of the job's nodes it is; this and the next never change
   SlowNode slow;
 };
 

@@ -57,7 +57,8 @@ struct HostLatencies {
             .completion = Duration{spec.number(fields::nic_completion_latency_ps)}};
   }
   // Of end-points that talk through the memory of their node: what one core has written another sees a latency later,
-  // half of which is the way there: between the nearest two. What is farther takes the rest on the way (nic::Transport).
+  // half of which is the way there: between the nearest two. What is farther takes the rest on the way
+  // (nic::Transport).
   static HostLatencies of_memory(const Spec& spec) {
     const std::uint64_t whole = Nearness::read(spec).way(0).latency.ps;
     return {.command = Duration{whole / 2}, .completion = Duration{whole - whole / 2}};

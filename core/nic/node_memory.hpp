@@ -1,8 +1,8 @@
 // The memory of each node, as end-points that share it copy there: a core takes its time for each copy and for its
 // bytes, and what is too long for the caches moves through the memory, once read and once written, which all cores
 // share. How much a core copies, and how soon the other sees it, depends on where the two are (Nearness); what goes
-// between sockets shares the link between them, each way. A copy that begins or ends in a GPU's memory the GPU makes, at
-// the rate of its link. Models docs/model/on-node.md#memory-of-a-node and docs/model/on-node.md#places.
+// between sockets shares the link between them, each way. A copy that begins or ends in a GPU's memory the GPU makes,
+// at the rate of its link. Models docs/model/on-node.md#memory-of-a-node and docs/model/on-node.md#places.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "core/memory/moved.hpp"
@@ -25,7 +24,7 @@ struct CopyWay {
   CopyEnds ends{};
   std::size_t distance = 0;       // between the core that copies and the one that has what is copied, or will have it
   std::uint32_t from_socket = 0;  // where the bytes come from
-  std::optional<Duration> attaching{};  // as SendCommand has it
+  Attaching attaching{};
 };
 
 class NodeMemory {
@@ -68,8 +67,8 @@ class NodeMemory {
     return stays ? spec_.near.way(distance).cached : spec_.near.way(distance).memory;
   }
   // What does not fit into a segment is copied out of another process's memory.
-  Duration by_kernel(Bytes size, const std::optional<Duration>& attaching) const {
-    return size <= spec_.segment_max ? Duration{} : attaching.value_or(spec_.cross_copy);
+  Duration by_kernel(Bytes size, Attaching attaching) const {
+    return size <= spec_.segment_max ? Duration{} : attaching.time().value_or(spec_.cross_copy);
   }
 
   const NodeMemorySpec& spec_;

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
+#include "core/contract/host.hpp"
 #include "core/contract/network.hpp"
 #include "core/nic/gpu_copies.hpp"
 #include "core/unit/unit.hpp"
@@ -54,7 +54,7 @@ struct Journey {
   TrafficClass traffic_class = TrafficClass::best_effort;
   bool ordered = true;
   CopyEnds ends{};  // of its payload, as far as they are known
-  std::optional<Duration> attaching{};  // as SendCommand has it
+  Attaching attaching{};
 };
 
 // Whose memory a parcel ends in, and how much of it is payload.

@@ -15,8 +15,11 @@ bool ends_in_memory(Step step) {
          step != Step::no_room;
 }
 
-// By memory: what is read the core that wants it reads, everything else the source's core writes.
-bool is_read(Parcel parcel) { return parcel.step == Step::get_data || parcel.step == Step::rma_response; }
+// By memory: what is read the core that wants it reads, and what lies in a segment it copies out; everything else the
+// source's core writes.
+bool is_read(Parcel parcel) {
+  return parcel.step == Step::get_data || parcel.step == Step::rma_response || parcel.step == Step::placement;
+}
 
 // Its acknowledgement carries what the target's matching said.
 bool answered_when_matched(Step step) { return step == Step::message || step == Step::rma_request; }
@@ -147,31 +150,23 @@ void Transport::flush(EndpointId target, Parcel parcel) {
   schedule(port.flush_until, Stage::flush, target);
 }
 
-void Transport::copy(const Journey& journey, Parcel parcel) {
-  if (is_read(parcel)) return copy(journey.to, journey.from, 0, journey, parcel);
-  const std::size_t distance = spec_.memory.near.distance(port(journey.from).core, port(journey.to).core);
-  copy(journey.from, journey.to, distance, journey, parcel);
-}
-
-void Transport::copy_out(const Journey& journey, Parcel parcel, std::uint8_t gpu) {
-  Journey out = journey;
-  out.ends = {.to = gpu};
-  copy(journey.to, journey.from, 0, out, parcel);
-}
-
 // The latency of the least distance lies before the match and behind it, in the ways to the end-points' processors.
-void Transport::copy(EndpointId by, EndpointId of, std::size_t seen_by, const Journey& journey, Parcel parcel) {
+void Transport::copy(const Journey& journey, Parcel parcel) {
+  const bool reads = is_read(parcel);
+  const EndpointId by = reads ? journey.to : journey.from;
   const Nearness& near = spec_.memory.near;
   Port& copier = port(by);
-  const CorePlace there = port(of).core;
+  const CorePlace there = port(reads ? journey.from : journey.to).core;
+  const std::size_t distance = near.distance(copier.core, there);
   copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), journey.size,
                                        {.ends = journey.ends,
-                                        .distance = near.distance(copier.core, there),
-                                        .from_socket = is_read(parcel) ? there.socket : copier.core.socket,
+                                        .distance = distance,
+                                        .from_socket = reads ? there.socket : copier.core.socket,
                                         .attaching = journey.attaching});
-  copier.copies[seen_by].push(parcel);
-  const Duration farther{near.way(seen_by).latency.ps - near.way(0).latency.ps};
-  schedule(copier.copies_until + farther, copies_of[seen_by], by);
+  const std::size_t seen_at = reads ? 0 : distance;
+  copier.copies[seen_at].push(parcel);
+  const Duration farther{near.way(seen_at).latency.ps - near.way(0).latency.ps};
+  schedule(copier.copies_until + farther, copies_of[seen_at], by);
 }
 
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {

@@ -66,9 +66,9 @@ class Transport final : public Handler, public TransferSink {
   // Nowhere: arrived() at the same place after the time that placing a payload takes, or `at_once` in an event of its
   // own.
   void place(Parcel parcel, bool at_once);
-  // Nowhere: arrived() when the target's core has copied the payload out of a segment of its node, one thing after the
-  // other, into the memory of that GPU, counted from 1.
-  void copy_out(const Journey& journey, Parcel parcel, std::uint8_t gpu);
+  // By memory: arrived() when a core has copied the payload and the other sees it; each core one thing after the other.
+  // What is placed its target copies out of a segment.
+  void copy(const Journey& journey, Parcel parcel);
 
   // Nowhere: arrived() after that time.
   void hold(Parcel parcel, Duration time);
@@ -126,8 +126,8 @@ class Transport final : public Handler, public TransferSink {
     CorePlace core;
     std::array<Fifo<Parcel>, Nearness::distances> copies;  // by its core, by how far away they are seen
     Instant copies_until;                                  // when the last of them is over
-    Fifo<Parcel> flushes;  // by the target
-    Instant flush_until;   // when the last of them is over
+    Fifo<Parcel> flushes;                                  // by the target
+    Instant flush_until;                                   // when the last of them is over
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
     MemoryPath place;
     Fifo<Transfer> own_fetch;
@@ -140,10 +140,6 @@ class Transport final : public Handler, public TransferSink {
     DRYFLY_CHECK(endpoint.value < ports_.size() && ports_[endpoint.value]);
     return *ports_[endpoint.value];
   }
-  // By memory. What one core writes or what it asks for the other sees a latency later.
-  void copy(const Journey& journey, Parcel parcel);
-  // By the end-point's core, of what the other has; `seen_by` whoever is at that distance.
-  void copy(EndpointId by, EndpointId of, std::size_t seen_by, const Journey& journey, Parcel parcel);
   Transfer transfer(const Journey& journey, Parcel parcel);
   void submit(const Transfer& transfer);
   // Something waits to cross this link between sockets, which may be free now.

@@ -1,10 +1,11 @@
-// What two cores of a node are to each other: of one L3 region, of two on a socket, or of two sockets; how long it takes
-// until one sees what the other has written, and what it copies of what the other has in its caches or in its memory.
-// From the spec's node.near.*; machines whose processor has no rows have one latency and one rate for all cores.
+// What two cores of a node are to each other: of one L3 region, of two on a socket, or of two sockets; how long it
+// takes until one sees what the other has written, and what it copies of what the other has in its caches or in its
+// memory. From the spec's node.near.*; machines whose processor has no rows have one latency and one rate for all
+// cores.
 //
-// Models docs/model/on-node.md#places. What lies in caches is told by a copy's size: where its source and its target fit
-// into a core's second-level cache and an even share of its region's cache among the ranks of the region, they are taken
-// to be there. Left out: what else lies there.
+// Models docs/model/on-node.md#places. What lies in caches is told by a copy's size: where its source and its target
+// fit into a core's second-level cache and an even share of its region's cache among the ranks of the region, they are
+// taken to be there. Left out: what else lies there.
 #pragma once
 
 #include <array>
@@ -48,10 +49,9 @@ class Nearness {
     }
     result.is_known_ = true;
     for (std::size_t distance = 0; distance < distances; ++distance) {
-      result.ways_[distance] = {
-          .latency = Duration{spec.number(fields::node_near_latency_ps, {distance})},
-          .cached = Rate{spec.number(fields::node_near_cached_bytes_per_s, {distance})},
-          .memory = Rate{spec.number(fields::node_near_memory_bytes_per_s, {distance})}};
+      result.ways_[distance] = {.latency = Duration{spec.number(fields::node_near_latency_ps, {distance})},
+                                .cached = Rate{spec.number(fields::node_near_cached_bytes_per_s, {distance})},
+                                .memory = Rate{spec.number(fields::node_near_memory_bytes_per_s, {distance})}};
     }
     result.regions_ = spec.small(fields::node_near_regions);
     result.sockets_ = spec.small(fields::node_near_sockets);

@@ -36,8 +36,8 @@ TEST_CASE("what stays in caches is half of a core's and of an even share of its 
 }
 
 TEST_CASE("without rows all cores are alike") {
-  const Nearness near =
-      Nearness::read(Spec::parse("node.local_latency_ps 300\nnode.local_rate_bytes_per_s 12000000\nnode.cached_bytes 7\n"));
+  const Nearness near = Nearness::read(
+      Spec::parse("node.local_latency_ps 300\nnode.local_rate_bytes_per_s 12000000\nnode.cached_bytes 7\n"));
   CHECK_FALSE(near.is_known());
   CHECK(near.distance(near.of_rank(0, 2), near.of_rank(1, 2)) == 0);
   CHECK(near.way(0).latency == Duration{300});

@@ -5,26 +5,26 @@
 
 using namespace dryfly;
 using provider::Attachments;
-using provider::Environment;
+using provider::RegistrationSettings;
 
 namespace {
 
 constexpr std::size_t page = 4096;
 constexpr wire::RegistrationCosts costs{.map_ps = 1'000'000, .map_page_ps = 1'000, .page_bytes = page};
 
-Environment with_xpmem(bool asked) {
-  Environment environment{};
-  environment.attaches_memory = asked;
-  environment.registration.ranges_max = 64;
-  environment.registration.bytes_max = std::uint64_t{1} << 30;
-  return environment;
+RegistrationSettings with_xpmem(bool asked) {
+  RegistrationSettings settings{};
+  settings.attaches = asked;
+  settings.ranges_max = 64;
+  settings.bytes_max = std::uint64_t{1} << 30;
+  return settings;
 }
 
 }  // namespace
 
 TEST_CASE("memory is attached where XPMEM is asked for and there, and only for what does not fit into a segment") {
-  const Environment asked = with_xpmem(true);
-  const Environment not_asked = with_xpmem(false);
+  const RegistrationSettings asked = with_xpmem(true);
+  const RegistrationSettings not_asked = with_xpmem(false);
   const wire::RegistrationCosts without{};
   Attachments attachments{};
   attachments.open(costs, not_asked);
@@ -38,12 +38,12 @@ TEST_CASE("memory is attached where XPMEM is asked for and there, and only for w
 }
 
 TEST_CASE("each target attaches a range once, and what lies within it not again") {
-  const Environment environment = with_xpmem(true);
+  const RegistrationSettings settings = with_xpmem(true);
   void* memory = mmap(nullptr, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED);
   auto* bytes = static_cast<char*>(memory);
   Attachments attachments{};
-  attachments.open(costs, environment);
+  attachments.open(costs, settings);
   CHECK(attachments.attach(3, bytes, 4 * page) == 1'004'000);
   CHECK(attachments.attach(3, bytes, 4 * page) == 0);
   CHECK(attachments.attach(3, bytes + 2 * page, 2 * page) == 0);

@@ -220,7 +220,9 @@ FIELDS: dict[str, Field] = {
     "node.near.l3_line": optional(time("", "a cache line goes from core to core of an L3 region", most=10**6)),
     "node.near.socket_line": optional(time("", "between two L3 regions of a socket", most=10**6)),
     "node.near.node_line": optional(time("", "between two sockets", most=10**6)),
-    "node.near.memory_latency": optional(time("", "a cache line comes from the memory of the socket", least=1, most=10**6)),
+    "node.near.memory_latency": optional(
+        time("", "a cache line comes from the memory of the socket", least=1, most=10**6)
+    ),
     "node.near.l3_rate": optional(rate("", "a core copies what lies in the caches of its L3 region")),
     "node.near.memory_rate": optional(rate("", "what lies in the memory of its socket")),
     "node.near.l2_size": optional(size("", "of a core's second-level cache", most=2**36)),
