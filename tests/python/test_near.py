@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from dryfly.base.errors import UserError
 from dryfly.case.near import spec_lines
 from dryfly.case.placement import Placement
