@@ -18,8 +18,8 @@ bool waits_for_something(const Rank& rank) {
 
 }  // namespace
 
-Batons::Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility, bool in_use)
-    : ranks_(ranks), bounds_(bounds), visibility_(visibility), in_use_(in_use) {}
+Batons::Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Visibility visibility, bool in_use)
+    : ranks_(ranks), bounds_(bounds), visibility_(std::move(visibility)), in_use_(in_use) {}
 
 void Batons::seat(const Rank& rank) {
   if (rank.node.value >= nodes_.size()) nodes_.resize(rank.node.value + 1, Node{{}, nobody, never.ps, never.ps});
@@ -39,7 +39,7 @@ void Batons::give_back(Rank& rank, std::uint64_t at, bool acted) {
   for (const std::uint32_t index : node.ranks) {
     Rank& mate = ranks_[index];
     if (mate.id == rank.id || !waits_for_something(mate) || mate.state == RankState::queued) continue;
-    const std::uint64_t instant = std::max(mate.gate.at_ps, at + visibility_.ps);
+    const std::uint64_t instant = std::max(mate.gate.at_ps, at + visibility_(rank, mate).ps);
     if (instant < mate.baton.look_ps) {
       mate.baton.look_ps = instant;
       mate.baton.look_chain = rank.baton.chain + 1;

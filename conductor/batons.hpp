@@ -6,14 +6,15 @@
 // that waits and may yet get an event from the network. A rank gives it back when it leaves MPI or has to wait.
 //
 // Whoever gives it back may have written something that a waiting rank of the node looks for. So each of these looks
-// again, `visibility` later: that is the latency of the on-node path. Memory cannot be asked who wrote to it. A rank
+// again, a latency later that depends on where the two are. Memory cannot be asked who wrote to it. A rank
 // that has only looked may still have set a flag for the next one, so the others look again after it, but such chains
 // of looks end after a few links: otherwise waiting ranks would keep one another looking for ever.
 //
-// The model: one latency for all pairs of ranks of a node. Left out: caches, sockets, contention for memory.
+// Models docs/model/on-node.md#nearness.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <vector>
 
@@ -24,8 +25,10 @@ namespace dryfly {
 
 class Batons {
  public:
+  // What a rank has written another of its node sees so much later.
+  using Visibility = std::function<Duration(const Rank& writer, const Rank& reader)>;
   // `in_use`: ranks of a node talk through memory. Otherwise only ranks_of() means anything.
-  Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Duration visibility, bool in_use);
+  Batons(std::vector<Rank>& ranks, BoundHeap& bounds, Visibility visibility, bool in_use);
 
   bool are_in_use() const { return in_use_; }
   // From the start to the end of virtual time the ranks pass the baton, unless one is in a call that needs none.
@@ -75,7 +78,7 @@ class Batons {
 
   std::vector<Rank>& ranks_;
   BoundHeap& bounds_;
-  Duration visibility_;
+  Visibility visibility_;
   bool in_use_;
   bool is_passed_ = false;
   std::vector<Node> nodes_;  // by node number

@@ -12,7 +12,10 @@ constexpr std::uint64_t all_known = 1'000'000;
 
 // Three ranks on node 0 and one on node 1. All compute, with clock 0.
 struct Nodes {
-  Nodes() : ranks(4), bounds(4), batons(ranks, bounds, Duration{visibility_ps}, true) {
+  Nodes()
+      : ranks(4),
+        bounds(4),
+        batons(ranks, bounds, [](const Rank&, const Rank&) { return Duration{visibility_ps}; }, true) {
     for (std::uint32_t index = 0; index < 4; ++index) {
       Rank& rank = ranks[index];
       rank.id = RankId{index};

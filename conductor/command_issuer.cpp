@@ -132,7 +132,9 @@ void CommandIssuer::send(std::uint32_t slot) {
               .traffic_class = static_cast<TrafficClass>(command.traffic_class),
               .by_dma = (command.flags & command_flag::by_dma) != 0,
               .gpu = command.gpu,
-              .complete_when = completeness_of(command.flags)});
+              .complete_when = completeness_of(command.flags),
+              .attaching = (command.flags & command_flag::attaches) != 0 ? Attaching{Duration{command.attaching_ps}}
+                                                                         : Attaching{}});
 }
 
 void CommandIssuer::receive(std::uint32_t slot) {

@@ -31,8 +31,10 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       inbox_(segment_),
       clock_(machine_.engine, ranks_, {ranks_.size(), HostLatencies::read(spec), HostLatencies::of_memory(spec)},
              is_served()),
-      batons_(ranks_, clock_.bounds(), Duration{spec.number(fields::node_local_latency_ps)},
-              segment_.header().nodes_share_memory != 0),
+      batons_(
+          ranks_, clock_.bounds(),
+          [this](const Rank& writer, const Rank& reader) { return places_.latency(writer, reader); },
+          segment_.header().nodes_share_memory != 0),
       delivery_(machine_.engine, segment_, ranks_, clock_, batons_),
       places_(spec, ranks_, [this](NodeId node, Rate rate) { nics_.limit_crossing(node, rate); }),
       translator_(machine_.engine, nics_, machine_.topology, segment_, ranks_, delivery_, *this, clock_.distances(),

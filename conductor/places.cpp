@@ -20,6 +20,7 @@ bool has(const std::uint64_t* words, std::uint32_t bit) { return (words[bit / 64
 
 Places::Places(const Spec& spec, std::vector<Rank>& ranks, LimitCrossing limit_crossing)
     : ranks_(ranks),
+      near_(Nearness::read(spec)),
       limit_crossing_(std::move(limit_crossing)),
       cores_(spec.small(fields::node_cores)),
       processors_(std::min(cores_ * spec.small(fields::node_threads), wire::processors_max)),
@@ -99,7 +100,12 @@ std::uint32_t Places::memory_of(const Rank& rank) const {
 }
 
 MemoryPlace Places::memory_place(const Rank& rank, std::uint32_t nic) const {
-  MemoryPlace place{.socket = rank.socket, .nic_socket = nic_socket(nic), .nic_gpu = nic_gpu(nic)};
+  const CorePlace core = core_place(rank);
+  MemoryPlace place{.socket = rank.socket,
+                    .nic_socket = nic_socket(nic),
+                    .nic_gpu = nic_gpu(nic),
+                    .core_region = core.region,
+                    .core_socket = core.socket};
   if (!is_bound(rank)) return place;
   place.socket = domains_[memory_of(rank)].socket;
   place.processor_socket = socket_of(rank);
@@ -123,7 +129,11 @@ void Places::settle_all(std::uint64_t from_ps) {
   std::map<NodeId, std::vector<Rank*>> nodes;
   for (Rank& rank : ranks_) nodes[rank.node].push_back(&rank);
   for (const auto& [node, ranks] : nodes) {
-    if (std::ranges::any_of(ranks, [](const Rank* rank) { return is_bound(*rank); })) settle(node, ranks, from_ps);
+    if (std::ranges::any_of(ranks, [](const Rank* rank) { return is_bound(*rank); })) {
+      settle(node, ranks, from_ps);
+    } else if (near_.is_known()) {
+      for (Rank* rank : ranks) give_copies(*rank, ranks, rank->page->share);
+    }
   }
 }
 
@@ -138,6 +148,22 @@ void Places::settle(NodeId node, std::uint64_t from_ps) {
 void Places::settle(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps) {
   seat(ranks);
   give_shares(node, ranks, from_ps);
+}
+
+void Places::give_copies(const Rank& rank, const std::vector<Rank*>& ranks, wire::NodeShare& share) const {
+  if (!near_.is_known()) return;
+  std::uint64_t others = 0;
+  std::uint64_t cached_ps = 0;
+  std::uint64_t memory_ps = 0;
+  for (const Rank* other : ranks) {
+    if (other == &rank && ranks.size() > 1) continue;
+    const Nearness::Way& way = near_.way(core_place(rank), core_place(*other));
+    ++others;
+    cached_ps += wire::picoseconds_per_kib(way.cached.bytes_per_s);
+    memory_ps += wire::picoseconds_per_kib(way.memory.bytes_per_s);
+  }
+  share.cached_ps_per_kib = cached_ps / others;
+  share.copied_ps_per_kib = memory_ps / others;
 }
 
 void Places::seat(const std::vector<Rank*>& ranks) {
@@ -181,6 +207,7 @@ void Places::give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint
     if (reads_across(*rank) && socket_rate_.bytes_per_s != 0) {
       share.memory_bytes_per_s = std::min(share.memory_bytes_per_s, left.bytes_per_s / across);
     }
+    give_copies(*rank, ranks, share);
     rank->seat.coming.emplace_back(from_ps, share);
   }
 }

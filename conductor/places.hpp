@@ -6,8 +6,11 @@
 // core share its time. Of what the node's processors compute a bound rank has its cores, of the memory that it uses an
 // even share among those that use it, and where that is on another socket, of the link between the sockets
 // (socket_rate) an even share among the ranks that read across, of its half where payloads of NICs cross as well.
-// Models docs/model/nodes.md#what-a-place-costs. Left out: distances within a socket, memory that is interleaved or
-// filled up, and that a core with two hardware threads gives two ranks more than one.
+// Models docs/model/nodes.md#what-a-place-costs. Left out: memory that is interleaved or filled up, and that a core
+// with two hardware threads gives two ranks more than one.
+//
+// Where cores are to each other says what copies between ranks cost (Nearness). Where they copy through memory that
+// they share nobody can tell whose bytes these are: a rank copies as it does in the mean with the others of its node.
 //
 // As long as nobody on a node is bound its ranks have what they have without this: even shares.
 #pragma once
@@ -18,6 +21,7 @@
 
 #include "conductor/rank.hpp"
 #include "core/contract/memory.hpp"
+#include "core/spec/nearness.hpp"
 #include "core/spec/spec.hpp"
 
 namespace dryfly {
@@ -31,6 +35,10 @@ class Places {
 
   // The rank is bound so from now on.
   void take(Rank& rank, const wire::NodePlace& place);
+  // Until one rank of a node sees what another has written.
+  Duration latency(const Rank& writer, const Rank& reader) const {
+    return near_.way(core_place(writer), core_place(reader)).latency;
+  }
   // What the rank's memory is to a NIC of its node.
   MemoryPlace memory_place(const Rank& rank, std::uint32_t nic) const;
   // Ranks of the node get their shares, from that instant on.
@@ -59,10 +67,15 @@ class Places {
   std::uint32_t nic_socket(std::uint32_t nic) const { return nic < nic_sockets_.size() ? nic_sockets_[nic] : 0; }
   std::uint8_t nic_gpu(std::uint32_t nic) const { return nic < nic_gpus_.size() ? nic_gpus_[nic] : 0; }
   void settle(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps);
+  CorePlace core_place(const Rank& rank) const {
+    return has_processors(rank) ? near_.of_core(rank.seat.core, cores_) : near_.of_region(rank.region);
+  }
+  void give_copies(const Rank& rank, const std::vector<Rank*>& ranks, wire::NodeShare& share) const;
   void seat(const std::vector<Rank*>& ranks);
   void give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint64_t from_ps);
 
   std::vector<Rank>& ranks_;
+  Nearness near_;
   LimitCrossing limit_crossing_;
   std::uint32_t cores_ = 0;
   std::uint32_t processors_ = 0;  // hardware threads

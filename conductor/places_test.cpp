@@ -29,14 +29,26 @@ wire::NodePlace at(std::uint64_t processors, std::uint64_t memories = 0) {
   return place;
 }
 
+// Four L3 regions of two cores.
+constexpr char near_rows[] =
+    "node.near.0.latency_ps 40\nnode.near.0.cached_bytes_per_s 1024000000\nnode.near.0.memory_bytes_per_s 512000000\n"
+    "node.near.1.latency_ps 200\nnode.near.1.cached_bytes_per_s 512000000\nnode.near.1.memory_bytes_per_s 512000000\n"
+    "node.near.2.latency_ps 400\nnode.near.2.cached_bytes_per_s 256000000\nnode.near.2.memory_bytes_per_s 256000000\n"
+    "node.near.regions 4\nnode.near.sockets 2\nnode.near.l2_bytes 0\nnode.near.l3_bytes 0\n";
+constexpr char alike[] = "node.local_latency_ps 300\nnode.local_rate_bytes_per_s 1000000000\n";
+
 struct Node {
   std::vector<Rank> ranks;
+  std::vector<wire::RankPage> pages;
   Rate limit{};
   Places places;
 
-  explicit Node(const std::vector<wire::NodePlace>& wanted)
-      : ranks(wanted.size()), places(Spec::parse(node), ranks, [this](NodeId, Rate rate) { limit = rate; }) {
+  explicit Node(const std::vector<wire::NodePlace>& wanted, const std::string& copies = alike)
+      : ranks(wanted.size()),
+        pages(wanted.size()),
+        places(Spec::parse(node + copies), ranks, [this](NodeId, Rate rate) { limit = rate; }) {
     for (std::uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      ranks[rank].page = &pages[rank];
       ranks[rank].id = RankId{rank};
       places.take(ranks[rank], wanted[rank]);
     }
@@ -111,6 +123,37 @@ TEST_CASE("a memory is shared by those that use it, and one across has what the 
   with_nic.places.take(with_nic.ranks[0], at(0x10, 0b0010));
   with_nic.places.settle(NodeId{}, 0);
   CHECK(with_nic.ranks[1].seat.coming.back().second.memory_bytes_per_s == 100 * GB);
+}
+
+TEST_CASE("ranks see one another's writing by where their cores are, or where the spec has them") {
+  Node bound({at(0x1), at(0x2), at(0x4), at(0x80)}, near_rows);
+  CHECK(bound.places.latency(bound.ranks[0], bound.ranks[1]) == Duration{40});
+  CHECK(bound.places.latency(bound.ranks[0], bound.ranks[2]) == Duration{200});
+  CHECK(bound.places.latency(bound.ranks[3], bound.ranks[0]) == Duration{400});
+  CHECK(bound.places.memory_place(bound.ranks[3], 0).core_region == 3);
+  Node free({at(0), at(0)}, near_rows);
+  free.ranks[1].region = 2;
+  CHECK(free.places.latency(free.ranks[0], free.ranks[1]) == Duration{400});
+  CHECK(free.places.memory_place(free.ranks[1], 0).core_socket == 1);
+  Node same({at(0x1), at(0x80)});
+  CHECK(same.places.latency(same.ranks[0], same.ranks[1]) == Duration{300});
+}
+
+TEST_CASE("through memory that all share a rank copies as it does in the mean with the others of its node") {
+  Node free({at(0), at(0), at(0)}, near_rows);
+  free.ranks[2].region = 1;
+  free.places.settle_all(0);
+  CHECK(free.pages[0].share.cached_ps_per_kib == 1'500'000);  // 1 us with one, 2 with the other
+  CHECK(free.pages[2].share.cached_ps_per_kib == 2'000'000);
+  CHECK(free.pages[2].share.copied_ps_per_kib == 2'000'000);
+  Node bound({at(0x1), at(0x40)}, near_rows);
+  CHECK(bound.settled(0).cached_ps_per_kib == 4'000'000);
+  Node alone({at(0)}, near_rows);
+  alone.places.settle_all(0);
+  CHECK(alone.pages[0].share.cached_ps_per_kib == 1'000'000);
+  Node same({at(0), at(0)});
+  same.places.settle_all(0);
+  CHECK(same.pages[0].share.cached_ps_per_kib == 0);
 }
 
 }  // namespace dryfly

@@ -103,6 +103,7 @@ struct Rank {
   NodeId node;
   std::uint32_t nic_index = 0;          // of its first end-point
   std::uint32_t socket = 0;             // of its node, where it runs if it is not bound
+  std::uint32_t region = 0;             // and of which L3 region
   Seat seat;                            // written by Places
   RankState state = RankState::absent;  // written by Clock
   std::uint64_t until_ps = 0;           // written by Clock: for what it waits, polling or timed

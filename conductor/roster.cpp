@@ -42,6 +42,7 @@ void Roster::place(Rank& rank, std::uint32_t index) {
   rank.nic_index = static_cast<std::uint32_t>(
       spec_.number_between(0, topology.nics_per_node(rank.node) - 1, fields::run_rank_nic, {index}));
   if (spec_.has(fields::run_rank_socket, {index})) rank.socket = spec_.small(fields::run_rank_socket, {index});
+  if (spec_.has(fields::run_rank_region, {index})) rank.region = spec_.small(fields::run_rank_region, {index});
   of_.batons.seat(rank);
 }
 

@@ -45,6 +45,7 @@ const char* Scrutiny::fault_of(const wire::Command& command, const Rank& rank, s
   if (command.kind == CommandKind::open_endpoint) return fault_of_opening(command, rank, payload);
   if (command.traffic_class > static_cast<std::uint8_t>(TrafficClass::ethernet)) return "traffic class";
   if (command.gpu > gpus_max) return "GPU";
+  if ((command.flags & command_flag::attaches) != 0 && command.attaching_ps > last_instant_ps) return "attaching";
   if (moves_bytes(command.kind) && command.length > message_bytes_max) return "size";
   if (const char* fault = fault_of_payload(command)) return fault;
   if (command.kind == CommandKind::move) {

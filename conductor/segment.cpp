@@ -74,9 +74,12 @@ wire::RegistrationCosts registration_costs(const Spec& spec) {
           .names_pages = std::uint64_t{spec.is_on(fields::nic_translation)}};
 }
 
-std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
-  constexpr std::uint64_t kib_ps = 1024 * 1'000'000'000'000;
-  return kib_ps / bytes_per_s;
+// What attaching another process's memory costs.
+wire::RegistrationCosts attaching_costs(const Spec& spec) {
+  if (!spec.has(fields::node_xpmem_attach_ps)) return {};
+  return {.map_ps = spec.number(fields::node_xpmem_attach_ps),
+          .map_page_ps = spec.number(fields::node_xpmem_page_ps),
+          .page_bytes = spec.has(fields::node_page_bytes) ? spec.number(fields::node_page_bytes) : page_bytes};
 }
 
 wire::ComputeMode compute_mode(const Spec& spec) {
@@ -128,8 +131,10 @@ wire::SlowNode slow_node(const SlowParts& slow, NodeId node) {
 wire::CopyCosts copy_costs(const Spec& spec) {
   const NodeMemorySpec memory = node_memory_spec(spec);
   return {.ps = memory.copy.ps,
-          .ps_per_kib = picoseconds_per_kib(memory.copy_rate.bytes_per_s),
+          .ps_per_kib = wire::picoseconds_per_kib(memory.copy_rate.bytes_per_s),
           .cached = memory.cached.count,
+          .cross_ps = memory.cross_copy.ps,
+          .attaching = attaching_costs(spec),
           .room = MovedMemory::room(memory.rate.bytes_per_s),
           .moved_offset = 0};
 }

@@ -32,6 +32,7 @@ int close_domain(fid* fid) {
   if (domain->users != 0) return -FI_EBUSY;
   --domain->fabric->users;
   if (domain->registers) domain->registrations.close();
+  domain->attachments.close();
   free(domain);
   return 0;
 }
@@ -105,6 +106,8 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
     const bool paged = settings.on_demand_paging && (info->domain_attr->mr_mode & FI_MR_ALLOCATED) == 0;
     domain->registrations.open(costs, settings, paged);
   }
+  if (!has_nics)
+    domain->attachments.open(session.channel().header().copies.attaching, session.state().environment.registration);
   ++domain->fabric->users;
   *domain_fid = &domain->fid;
   return 0;

@@ -394,6 +394,9 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   read_cache(of_libfabric, to.registration);
   read_runtimes(of_libfabric, to.device_memory);
   if (!of_libfabric.ok()) return false;
+  Reader of_shm(reason, room, "FI_SHM_");
+  of_shm.flag("USE_XPMEM", to.registration.attaches);
+  if (!of_shm.ok()) return false;
   Reader of_heap(reason, room, "HUGETLB_");
   read_heap(of_heap, to.registration);
   return of_heap.ok();

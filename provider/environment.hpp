@@ -26,6 +26,7 @@ struct RegistrationSettings {
   bool translates;          // FI_CXI_ATS
   bool keeps_translations;  // FI_CXI_IOTLB: the NIC does
   std::uint64_t heap_page;  // libhugetlbfs puts the heap on such pages; 0: it does not
+  bool attaches;            // FI_SHM_USE_XPMEM: by shm, cores copy out of memory that they have attached
 };
 
 // How device memory is known to libfabric, and copied by the provider (docs/model/gpu.md#what-the-provider-copies).

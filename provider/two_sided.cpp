@@ -174,6 +174,10 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
   if (!inject) command.gpu = gpu_of(call.buffer);
+  if (!inject && command.gpu == 0 && endpoint.domain->attachments.are_in_use(call.length)) {
+    command.flags |= command_flag::attaches;
+    command.attaching_ps = endpoint.domain->attachments.attach(command.peer, call.buffer, call.length);
+  }
   const bool fetched = call.length > channel.header().inline_max;
   const std::uint64_t cost_ps = fetched ? channel.header().costs.send_fetched_ps : channel.header().costs.send_ps;
   return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);

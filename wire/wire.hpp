@@ -129,11 +129,18 @@ struct ArenaLayout {
   std::uint64_t links_offset;   // eight for each
 };
 
+constexpr std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
+  constexpr std::uint64_t kib_ps = 1024 * 1'000'000'000'000;
+  return kib_ps / bytes_per_s;
+}
+
 // What copying costs a rank.
 struct CopyCosts {
-  std::uint64_t ps;          // each time, to or from memory that the ranks of a node share
-  std::uint64_t ps_per_kib;  // of a core by itself
-  std::uint64_t cached;      // bytes: what is not longer than that stays in caches
+  std::uint64_t ps;             // each time, to or from memory that the ranks of a node share
+  std::uint64_t ps_per_kib;     // of a core by itself
+  std::uint64_t cached;         // bytes: what is not longer than that stays in caches
+  std::uint64_t cross_ps;       // a call that copies out of another process's memory
+  RegistrationCosts attaching;  // of another process's memory (XPMEM)
   // With `nodes_share_memory`, where the memory of a node has a rate: bytes for which there is room in an interval of
   // its MovedMemory, and where these lie, one for each node of the job.
   std::uint64_t room;
@@ -328,7 +335,10 @@ struct NodeShare {
   std::uint64_t operations_ppb;  // of what the node's processors compute
   std::uint64_t memory_bytes_per_s;
   std::uint32_t ranks_on_node;  // for ComputeMode::model: they share what the node computes with
-  std::uint32_t node_of_job;    // which of the job's nodes it is; this and the next never change
+  // What a core copies by where it is, in caches and out of memory; 0: as CopyCosts has it.
+  std::uint64_t cached_ps_per_kib;
+  std::uint64_t copied_ps_per_kib;
+  std::uint32_t node_of_job;  // which of the job's nodes it is; this and the next never change
   SlowNode slow;
 };
 
@@ -480,6 +490,7 @@ inline constexpr std::uint32_t waits = 1U << 12;      // peek: answered when the
 inline constexpr std::uint32_t sets = 1U << 16;       // count, write_back
 inline constexpr std::uint32_t to_device = 1U << 17;  // a receive: the provider brings what lies in its buffers there
 inline constexpr std::uint32_t by_dma = 1U << 11;     // the NIC fetches the payload, however short it is
+inline constexpr std::uint32_t attaches = 1U << 18;   // a send by memory: its target attaches the buffer (XPMEM)
 }  // namespace command_flag
 
 // An address of an end-point as it travels in fi_av: rank in the upper, index in the lower bits.
@@ -536,6 +547,7 @@ struct Command {
     std::uint64_t min_free;      // of a receive with command_flag::multi_receive: less than this is too little
     std::uint64_t member_count;  // join_group: of the whole list
     std::uint64_t group;         // contribute, leave_group: its number
+    std::uint64_t attaching_ps;  // of a send with command_flag::attaches: what that takes
   };
   union {
     std::uint64_t claim;            // receive_claimed: context of the peek

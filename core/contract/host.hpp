@@ -6,6 +6,7 @@
 // Both end-points of a command are the same host's.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -85,6 +86,22 @@ struct Envelope {
 // A rendezvous is all three at once.
 enum class Completeness : std::uint8_t { transmitted, delivered, matched };
 
+// What attaching its source's memory takes before a core copies a message out of it; where nothing is attached the
+// kernel copies. It is kept short, for there are as many as messages.
+class Attaching {
+ public:
+  constexpr Attaching() = default;
+  constexpr explicit Attaching(Duration time) : ns_(static_cast<std::uint32_t>(std::min(time.ps / 1000, most_ns))) {}
+  constexpr std::optional<Duration> time() const {
+    return ns_ == by_kernel ? std::nullopt : std::optional{Duration{std::uint64_t{ns_} * 1000}};
+  }
+
+ private:
+  static constexpr std::uint32_t by_kernel = ~std::uint32_t{0};
+  static constexpr std::uint64_t most_ns = by_kernel - 1;
+  std::uint32_t ns_ = by_kernel;
+};
+
 struct SendCommand {
   EndpointId source;
   EndpointId target;
@@ -95,6 +112,7 @@ struct SendCommand {
   bool by_dma = false;   // the payload is not in the command, however short it is
   std::uint8_t gpu = 0;  // of its node, in whose memory the payload is, counted from 1; 0: the host's
   Completeness complete_when = Completeness::transmitted;
+  Attaching attaching{};
 };
 
 struct ReceiveCommand {

@@ -23,6 +23,9 @@ struct MemoryPlace {
   static constexpr std::uint32_t with_memory = ~std::uint32_t{0};
   std::uint32_t processor_socket = with_memory;  // where the commands come from
   std::uint8_t nic_gpu = 0;                      // that the NIC hangs off, counted from 1; 0: the processor
+  // The core that uses it: which L3 region of the node it is in, and which socket.
+  std::uint32_t core_region = 0;
+  std::uint32_t core_socket = 0;
 };
 
 // Where a payload begins, as the NIC that is to move it names its host's memory (docs/model/registration.md#addresses).

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/spec/fields.hpp"
+#include "core/spec/nearness.hpp"
 #include "core/spec/spec.hpp"
 #include "core/unit/unit.hpp"
 
@@ -56,9 +57,10 @@ struct HostLatencies {
             .completion = Duration{spec.number(fields::nic_completion_latency_ps)}};
   }
   // Of end-points that talk through the memory of their node: what one core has written another sees a latency later,
-  // half of which is the way there.
+  // half of which is the way there: between the nearest two. What is farther takes the rest on the way
+  // (nic::Transport).
   static HostLatencies of_memory(const Spec& spec) {
-    const std::uint64_t whole = spec.number(fields::node_local_latency_ps);
+    const std::uint64_t whole = Nearness::read(spec).way(0).latency.ps;
     return {.command = Duration{whole / 2}, .completion = Duration{whole - whole / 2}};
   }
   Instant at_nic(Instant given) const { return given + command; }

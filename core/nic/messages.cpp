@@ -307,7 +307,9 @@ void Messages::ask_for_copy_of_head(const Message& message) {
 // From the segment into the receive's buffer.
 void Messages::copy_out(std::uint32_t index) {
   const Message& message = messages_[index];
-  transport_.copy(message.command.target, message.command.size, {Step::placement, index}, {.to = message.target_gpu});
+  Journey out = to_target(message, message.command.size, false);
+  out.ends = {.to = message.target_gpu};
+  transport_.copy(out, {Step::placement, index});
 }
 
 void Messages::add_unexpected(Inbox& target, std::uint32_t index) {

@@ -20,6 +20,7 @@
 #include "core/nic/gpu_copies.hpp"
 #include "core/nic/portal.hpp"
 #include "core/nic/translations.hpp"
+#include "core/spec/nearness.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly {
@@ -31,6 +32,9 @@ struct NodeMemorySpec {
   Rate copy_rate{};         // of one core
   Bytes cached{};           // what is not longer never gets as far as the memory
   Rate rate{};              // that all cores of a node share, read and written; 0: as much as they ask for
+  Duration cross_copy{};    // a call of the kernel, for each copy of what is longer than the segment takes
+  Rate socket_rate{};       // that copies between two sockets share, each way; 0: as much as they ask for
+  Nearness near{};          // where it is known, a core copies what it says, and not copy_rate
   std::map<NodeId, std::uint64_t> slow{};  // of nodes whose memory is slower: the share that is left, in billionths
   GpuCopies gpus{};                        // what copies from and to GPUs take
 };

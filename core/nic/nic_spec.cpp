@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -39,13 +40,30 @@ TranslationSpec translation_spec(const Spec& spec) {
           .page_shift = log2_of(spec.number(fields::node_page_bytes))};
 }
 
+// Of the ranks that the spec says the nodes of.
+std::uint32_t most_ranks_of_a_node(const Spec& spec) {
+  if (!spec.has(fields::run_ranks)) return 0;
+  std::map<std::uint64_t, std::uint32_t> ranks_of;
+  std::uint32_t most = 0;
+  for (std::uint64_t rank = 0; rank < spec.number(fields::run_ranks); ++rank) {
+    if (!spec.has(fields::run_rank_node, {rank})) break;
+    most = std::max(most, ++ranks_of[spec.number(fields::run_rank_node, {rank})]);
+  }
+  return most;
+}
+
 }  // namespace
 
 NodeMemorySpec node_memory_spec(const Spec& spec) {
   NodeMemorySpec result;
   result.copy = duration(spec, fields::node_copy_ps);
   result.copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)};
-  if (spec.has(fields::node_cached_bytes)) result.cached = Bytes{spec.number(fields::node_cached_bytes)};
+  result.near = Nearness::read(spec);
+  result.cached = result.near.cached(most_ranks_of_a_node(spec));
+  if (spec.has(fields::node_cross_copy_ps)) result.cross_copy = duration(spec, fields::node_cross_copy_ps);
+  if (spec.has(fields::node_socket_rate_bytes_per_s)) {
+    result.socket_rate = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};
+  }
   if (spec.has(fields::node_memory_rate_bytes_per_s)) {
     result.rate = Rate{spec.number(fields::node_memory_rate_bytes_per_s)};
   }

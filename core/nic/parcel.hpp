@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "core/contract/host.hpp"
 #include "core/contract/memory.hpp"
 #include "core/contract/network.hpp"
 #include "core/nic/gpu_copies.hpp"
@@ -55,6 +56,7 @@ struct Journey {
   bool ordered = true;
   CopyEnds ends{};   // of its payload, as far as they are known
   DmaPages pages{};  // from where it is fetched
+  Attaching attaching{};
 };
 
 // Whose memory a parcel ends in, and how much of it is payload.

@@ -168,7 +168,8 @@ constexpr const char* spec_text =
     "2048\nnic.egress_latency_ps 1\n"
     "nic.dma_read_latency_ps 2\nnic.ingress_latency_ps 3\nnic.command_interval_ps 4\nnic.list_entries "
     "1000\nnic.list_entries_share_ppm 250000\nnode.copy_ps 5\n"
-    "node.local_rate_bytes_per_s 6000000\nnode.cached_bytes 10\nnode.memory_rate_bytes_per_s 11000000\n"
+    "node.local_latency_ps 10\nnode.local_rate_bytes_per_s 6000000\nnode.cached_bytes 10\nnode.memory_rate_bytes_per_s "
+    "11000000\n"
     "fabric.packet.payload_bytes 7\nfabric.packet.header_bytes 8\n"
     "fabric.packet.ack_bytes 9\n";
 

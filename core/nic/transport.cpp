@@ -15,10 +15,10 @@ bool ends_in_memory(Step step) {
          step != Step::no_room;
 }
 
-// By memory: what is read the core that wants it reads, everything else the source's core writes.
-EndpointId copier_of(const Journey& journey, Parcel parcel) {
-  const bool is_read = parcel.step == Step::get_data || parcel.step == Step::rma_response;
-  return is_read ? journey.to : journey.from;
+// By memory: what is read the core that wants it reads, and what lies in a segment it copies out; everything else the
+// source's core writes.
+bool is_read(Parcel parcel) {
+  return parcel.step == Step::get_data || parcel.step == Step::rma_response || parcel.step == Step::placement;
 }
 
 // Its acknowledgement carries what the target's matching said.
@@ -67,12 +67,14 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPl
   opened.in_memory = settings.in_memory;
   opened.counters = counters_.open(nic);
   opened.place = paths_.place(nic, node, place);
+  opened.core = {.region = place.core_region, .socket = place.core_socket};
   paths_differ_ |= !opened.place.plain;
 }
 
 void Transport::move(EndpointId endpoint, const MemoryPlace& place) {
   Port& moved = port(endpoint);
   moved.place = paths_.place(moved.nic, moved.node, place);
+  moved.core = {.region = place.core_region, .socket = place.core_socket};
   paths_differ_ |= !moved.place.plain;
 }
 
@@ -95,7 +97,7 @@ void Transport::cross(std::uint32_t link) {
 }
 
 void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetched) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
+  if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
   Port& source = port(journey.from);
   Instant& next_command = next_command_[source.nic.value];
   const Instant taken = std::max(engine_.now(), next_command);
@@ -114,12 +116,12 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
 }
 
 void Transport::send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
+  if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
   submit(transfer(journey, parcel));
 }
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
-  if (by_memory(journey.from, journey.to)) return copy(copier_of(journey, parcel), journey.size, parcel, journey.ends);
+  if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
   Port& source = port(journey.from);
   if (!source.place.plain || journey.pages.needed()) {
     Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
@@ -156,11 +158,23 @@ void Transport::flush(EndpointId target, Parcel parcel) {
   schedule(port.flush_until, Stage::flush, target);
 }
 
-void Transport::copy(EndpointId endpoint, Bytes size, Parcel parcel, CopyEnds ends) {
-  Port& copier = port(endpoint);
-  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), size, ends);
-  copier.copies.push(parcel);
-  schedule(copier.copies_until, Stage::copies, endpoint);
+// The latency of the least distance lies before the match and behind it, in the ways to the end-points' processors.
+void Transport::copy(const Journey& journey, Parcel parcel) {
+  const bool reads = is_read(parcel);
+  const EndpointId by = reads ? journey.to : journey.from;
+  const Nearness& near = spec_.memory.near;
+  Port& copier = port(by);
+  const CorePlace there = port(reads ? journey.from : journey.to).core;
+  const std::size_t distance = near.distance(copier.core, there);
+  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), journey.size,
+                                       {.ends = journey.ends,
+                                        .distance = distance,
+                                        .from_socket = reads ? there.socket : copier.core.socket,
+                                        .attaching = journey.attaching});
+  const std::size_t seen_at = reads ? 0 : distance;
+  copier.copies[seen_at].push(parcel);
+  const Duration farther{near.way(seen_at).latency.ps - near.way(0).latency.ps};
+  schedule(copier.copies_until + farther, copies_of[seen_at], by);
 }
 
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
@@ -220,7 +234,13 @@ void Transport::handle(Event event) {
       arrival = {handover_.pop(), 0};
       break;
     case Stage::copies:
-      arrival = {port(endpoint).copies.pop(), 0};
+      arrival = {port(endpoint).copies[0].pop(), 0};
+      break;
+    case Stage::copies_to_region:
+      arrival = {port(endpoint).copies[1].pop(), 0};
+      break;
+    case Stage::copies_to_socket:
+      arrival = {port(endpoint).copies[Nearness::across_sockets].pop(), 0};
       break;
     case Stage::fetch:
       return submit(fetch_.pop());

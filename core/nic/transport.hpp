@@ -12,6 +12,7 @@
 // of one end-point, and that a queue which is not empty is fetched whatever the size of its commands.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -65,9 +66,9 @@ class Transport final : public Handler, public TransferSink {
   // Nowhere: arrived() at the same place after the time that placing a payload takes, or `at_once` in an event of its
   // own.
   void place(Parcel parcel, bool at_once);
-  // Nowhere: arrived() when the end-point's core has copied so much to or from the memory of its node, one thing after
-  // the other.
-  void copy(EndpointId endpoint, Bytes size, Parcel parcel, CopyEnds ends = {});
+  // By memory: arrived() when a core has copied the payload and the other sees it; each core one thing after the other.
+  // What is placed its target copies out of a segment.
+  void copy(const Journey& journey, Parcel parcel);
 
   // Nowhere: arrived() after that time.
   void hold(Parcel parcel, Duration time);
@@ -99,8 +100,12 @@ class Transport final : public Handler, public TransferSink {
     flush,
     settled,
     held,
-    crossing
+    crossing,
+    copies_to_region,  // of the same socket
+    copies_to_socket
   };
+  static constexpr std::array<Stage, Nearness::distances> copies_of = {Stage::copies, Stage::copies_to_region,
+                                                                       Stage::copies_to_socket};
 
   static constexpr unsigned stage_shift = 32;  // in an event's key
   static Stage stage_of(Event event) { return static_cast<Stage>((event.key >> stage_shift) & 0xf); }
@@ -118,10 +123,11 @@ class Transport final : public Handler, public TransferSink {
     std::uint32_t counters = 0;  // where those of its NIC are
     Fifo<Transfer> egress;
     Instant egress_until;  // when the last of it is ready
-    Fifo<Parcel> copies;   // by its core
-    Instant copies_until;  // when the last of them is over
-    Fifo<Parcel> flushes;  // by the target
-    Instant flush_until;   // when the last of them is over
+    CorePlace core;
+    std::array<Fifo<Parcel>, Nearness::distances> copies;  // by its core, by how far away they are seen
+    Instant copies_until;                                  // when the last of them is over
+    Fifo<Parcel> flushes;                                  // by the target
+    Instant flush_until;                                   // when the last of them is over
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
     MemoryPath place;
     Fifo<Transfer> own_fetch;

@@ -54,12 +54,20 @@ void charge(std::size_t bytes) {
   dryfly_self.has_acted.store(1, std::memory_order_relaxed);
   reach_node_memory(bytes);
   const wire::CopyCosts& copies = dryfly_self.header->copies;
-  std::uint64_t alone_ps = bytes * copies.ps_per_kib / 1024;
+  const wire::NodeShare& share = dryfly_self.page->share;
+  const std::uint64_t by_place_ps = bytes > copies.cached ? share.copied_ps_per_kib : share.cached_ps_per_kib;
+  std::uint64_t alone_ps = bytes * (by_place_ps != 0 ? by_place_ps : copies.ps_per_kib) / 1024;
   if (bytes > copies.cached) alone_ps = wire::SlowNode::longer(alone_ps, dryfly_self.page->share.slow.memory_ppb);
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
   const std::uint64_t end_ps = dryfly_self.now();
   const std::uint64_t moved_until_ps = moved_through_memory(end_ps - alone_ps, alone_ps, bytes);
   if (moved_until_ps > end_ps) dryfly_self.now_ps.fetch_add(moved_until_ps - end_ps, std::memory_order_relaxed);
+}
+
+// Of the kernel, which copies out of another process's memory.
+void charge_call() {
+  if (phase() != Phase::running || dryfly_self.header == nullptr) return;
+  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(dryfly_self.header->copies.cross_ps), std::memory_order_relaxed);
 }
 
 void charge_copy(const void* target, const void* source, std::size_t bytes) {
@@ -84,7 +92,10 @@ void* watched_memmove(void* target, const void* source, std::size_t bytes) {
 ssize_t watched_process_vm_readv(pid_t process, const iovec* here, unsigned long here_count, const iovec* there,
                                  unsigned long there_count, unsigned long flags) {
   const ssize_t got = process_vm_readv(process, here, here_count, there, there_count, flags);
-  if (got > 0) charge(static_cast<std::size_t>(got));
+  if (got > 0) {
+    charge_call();
+    charge(static_cast<std::size_t>(got));
+  }
   return got;
 }
 

@@ -324,6 +324,14 @@ TEST_CASE("settings about devices are read, and wrong ones refused in libfabric'
         "FI_ROCR_D2H_THRESHOLD=much: accepted is a number of at least 0");
 }
 
+TEST_CASE("libfabric's shm copies by a call of the kernel, unless it is told to attach memory") {
+  CHECK_FALSE(accepted().registration.attaches);
+  const Settings settings({{"USE_XPMEM", "1"}}, "FI_SHM_");
+  CHECK(accepted().registration.attaches);
+  const Settings wrong({{"USE_XPMEM", "maybe"}}, "FI_SHM_");
+  CHECK(refusal() == "FI_SHM_USE_XPMEM=maybe: failed to parse bool var use_xpmem=maybe");
+}
+
 TEST_CASE("the heap lies on huge pages where libhugetlbfs would put it there") {
   const auto with = [](std::initializer_list<std::pair<std::string, std::string>> settings) {
     const Settings all(settings, "HUGETLB_");

@@ -55,6 +55,7 @@ JobCosts JobCosts::read(const Spec& spec) {
           .local_latency = Duration{spec.number(fields::node_local_latency_ps)},
           .copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)},
           .cached = nic.memory.cached,
+          .near = nic.memory.near,
           .slow_memories = nic.memory.slow};
 }
 
@@ -70,7 +71,8 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
                costs.ingress, costs.lead() * 2, cores > 1 && costs.near_by_memory),
       reductions_(engine, placement, records_, outlets_, *this,
                   {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}),
-      peer_links_(costs.gpus, placement) {
+      peer_links_(costs.gpus, placement),
+      cached_(costs.near.is_known() ? costs.near.cached(placement.per_node()) : costs.cached) {
   engine_.attach(ComponentClass::workload, *this, 4);
   ranks_.resize(placement.ranks());
   for (std::uint32_t id = 0; id < placement.ranks(); ++id) {
@@ -245,11 +247,19 @@ void Job::copy_on_node(std::uint32_t message, Instant from) {
     schedule(carried + costs_.gpus.step, Kind::arrival, message);
     return finish_own(message, carried);
   }
-  const std::uint64_t share = record.bytes > costs_.cached.count
-                                  ? SlowParts::share_of(costs_.slow_memories, placement_.node_of(record.rank))
-                                  : SlowParts::whole_ppb;
-  const Instant copied = from + transmission_time(Bytes{record.bytes}, SlowParts::of(costs_.copy_rate, share));
-  schedule(copied + costs_.local_latency, Kind::arrival, message);
+  const bool stays = record.bytes <= cached_.count;
+  const std::uint64_t share =
+      stays ? SlowParts::whole_ppb : SlowParts::share_of(costs_.slow_memories, placement_.node_of(record.rank));
+  Rate rate = costs_.copy_rate;
+  Duration latency = costs_.local_latency;
+  if (costs_.near.is_known()) {
+    const Nearness::Way& way =
+        costs_.near.way(costs_.core_of(placement_, record.rank), costs_.core_of(placement_, record.peer));
+    rate = stays ? way.cached : way.memory;
+    latency = way.latency;
+  }
+  const Instant copied = from + transmission_time(Bytes{record.bytes}, SlowParts::of(rate, share));
+  schedule(copied + latency, Kind::arrival, message);
   finish_own(message, copied);
 }
 

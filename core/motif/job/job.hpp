@@ -30,6 +30,7 @@
 #include "core/motif/job/records.hpp"
 #include "core/motif/job/reductions.hpp"
 #include "core/motif/job/task.hpp"
+#include "core/spec/nearness.hpp"
 #include "core/spec/spec.hpp"
 #include "core/unit/large_pages.hpp"
 
@@ -53,6 +54,7 @@ struct JobCosts {
   Duration local_latency;                           // between cores of a node
   Rate copy_rate;                                   // of one core
   Bytes cached{};                                   // what is not longer never gets as far as the memory
+  Nearness near{};                                  // where it is known, in place of these three
   std::map<NodeId, std::uint64_t> slow_memories{};  // as NodeMemorySpec::slow
   bool near_by_memory = true;  // messages between ranks of a node are copied; else they go by their NICs
   GpuCosts gpus{};             // where there are any, those copies go by their links
@@ -66,6 +68,9 @@ struct JobCosts {
   // How far a rank's clock, and what it sends, is ahead of the engine as a rule: it goes on as soon as it is certain
   // when it will.
   Duration lead() const { return to_link(Bytes{~std::uint64_t{0}}) + ingress + latencies.completion; }
+  CorePlace core_of(const Placement& placement, std::uint32_t rank) const {
+    return near.of_rank(rank % placement.per_node(), placement.per_node());
+  }
   // Rather than that a NIC carries it.
   bool copies(const Placement& placement, std::uint32_t source, std::uint32_t target) const {
     return near_by_memory && placement.node_of(source) == placement.node_of(target);
@@ -180,6 +185,7 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
   Instant gathered_until_{};
   JobTotals totals_;
   std::vector<SentMessage>* sent_ = nullptr;
+  const Bytes cached_;
 };
 
 }  // namespace dryfly::motif

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dryfly.base import units
 from dryfly.base.errors import UserError
-from dryfly.case import nics
+from dryfly.case import near, nics
 from dryfly.case.case import NETWORKS
 from dryfly.case.on_node import OnNode
 from dryfly.case.placement import Placement
@@ -102,6 +102,7 @@ def resolve(
     factor = compute.factor_ppm if compute.factor_ppm is not None else machine.number("host.compute_factor")
     lines += [("host.compute_mode", compute.mode), ("host.compute_factor_ppm", factor)]
     lines += nics.spec_lines(machine, placement)
+    lines += near.spec_lines(machine, placement)
     if (memory_rate := compute_model.node_memory_rate(machine)) is not None:
         lines.append(("node.memory_rate_bytes_per_s", memory_rate))
     if compute.mode == "model":

@@ -217,6 +217,21 @@ FIELDS: dict[str, Field] = {
     ),
     "node.local_rate": rate("node.local_rate_bytes_per_s", "what a core copies"),
     "node.cached": optional(size("node.cached_bytes", "a copy that is not longer stays in the caches of cores")),
+    "node.near.l3_line": optional(time("", "a cache line goes from core to core of an L3 region", most=10**6)),
+    "node.near.socket_line": optional(time("", "between two L3 regions of a socket", most=10**6)),
+    "node.near.node_line": optional(time("", "between two sockets", most=10**6)),
+    "node.near.memory_latency": optional(
+        time("", "a cache line comes from the memory of the socket", least=1, most=10**6)
+    ),
+    "node.near.l3_rate": optional(rate("", "a core copies what lies in the caches of its L3 region")),
+    "node.near.memory_rate": optional(rate("", "what lies in the memory of its socket")),
+    "node.near.l2_size": optional(size("", "of a core's second-level cache", most=2**36)),
+    "node.cross_copy": optional(time("node.cross_copy_ps", "a call of the kernel that copies from another process")),
+    "node.xpmem": Field(
+        choices=("on", "off"), required=False, meaning="whether its kernel has XPMEM (FI_SHM_USE_XPMEM); not given: off"
+    ),
+    "node.xpmem_attach": optional(time("", "memory of another process is attached: a range, the first time")),
+    "node.xpmem_page": optional(time("", "and each of its pages, when it is touched first")),
     "node.sockets": optional(count("", "sockets of a node", least=1, most=16)),
     "node.numa": optional(count("", "NUMA domains with cores, on sockets in equal blocks", least=1, most=64)),
     "node.threads": optional(count("", "hardware threads of a core", least=1, most=8)),

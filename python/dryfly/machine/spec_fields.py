@@ -194,6 +194,19 @@ def _declared() -> list[SpecField]:
             "what it carries between I and J, at least I: 0 is the host, another the GPU of the number before",
             10**6, 10**15, optional=True,
         ),
+        _number("node.near.I.latency_ps", "NICs", "what a core has written another sees: in its L3 region (0), in "
+                "another of its socket (1), on another socket (2)", 2, 10**12, optional=True),
+        _number("node.near.I.cached_bytes_per_s", "NICs", "a core copies what the other has in its caches",
+                10**6, 10**13, optional=True),
+        _number("node.near.I.memory_bytes_per_s", "NICs", "and what it has in its memory", 10**6, 10**13,
+                optional=True),
+        _number("node.near.regions", "NICs", "L3 regions of a node", 1, 1024, optional=True),
+        _number("node.near.sockets", "NICs", "and its sockets", 1, 16, optional=True),
+        _number("node.near.l2_bytes", "NICs", "second-level cache of a core", 0, 2**36, optional=True),
+        _number("node.near.l3_bytes", "NICs", "cache of an L3 region", 0, 2**36, optional=True),
+        _number("node.xpmem_attach_ps", "NICs", "a range of another process's memory is attached, where the kernel "
+                "has XPMEM", 0, 10**12, optional=True),
+        _number("node.xpmem_page_ps", "NICs", "and each of its pages", 0, 10**12, optional=True),
         _of_machine("node.socket_latency_ps", "NICs", FIELDS["node.socket_latency"]),
         _of_machine("node.socket_rate_bytes_per_s", "NICs", FIELDS["node.socket_rate"]),
         _of_machine("node.pcie_rate_bytes_per_s", "NICs", FIELDS["node.pcie_rate"]),
@@ -220,6 +233,7 @@ def _declared() -> list[SpecField]:
         _number("run.rank.R.node", "run", "node of rank R, counted over the machine", 0, _U32),
         _number("run.rank.R.nic", "run", "index of its first NIC on that node", 0, 63),
         _number("run.rank.R.socket", "run", "where rank R runs in its node", 0, 15, optional=True),
+        _number("run.rank.R.region", "run", "the L3 region, where node.near is given", 0, 1023, optional=True),
         _text("run.node.N.name", "run", "host name of node N; only for nodes that are used"),
         _of_machine("run.arena_bytes", "run", FIELDS["run.arena"]),
         _number(

@@ -244,7 +244,8 @@ def _broadcast_rate(machine: Machine, nics: Nics, ranks: int, *, by_column: bool
     """With ranks numbered along rows, only the last one of a node sends out of it, and the others copy."""
     if by_column:
         return nics.of_rank(nics.broadcast, ranks)
-    return min(nics.rate, _number(machine, "node.local_rate"))
+    known = machine.optional("node.near.memory_rate") is not None
+    return min(nics.rate, _number(machine, "node.near.memory_rate" if known else "node.local_rate"))
 
 
 def _off_node(ranks: int, rows: int) -> float:

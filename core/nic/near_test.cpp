@@ -1,0 +1,107 @@
+// Copies by the memory of a node, by where the cores are that make them.
+#include <doctest/doctest.h>
+
+#include <array>
+
+#include "core/spec/nearness.hpp"
+#include "testing/test_stand.hpp"
+
+namespace dryfly::nic {
+namespace {
+
+// Two sockets of two L3 regions: 20 and 21 are in the first, 22 in the second, 23 on the other socket. In caches a core
+// copies 1 GB/s in its region, half of it on its socket and a quarter across.
+NicSpec near_and_far() {
+  NicSpec spec = TestStand::round_figures();
+  spec.memory.copy = {};
+  spec.memory.near = Nearness::read(
+      Spec::parse("node.near.0.latency_ps 100000\nnode.near.0.cached_bytes_per_s "
+                  "1000000000\nnode.near.0.memory_bytes_per_s 800000000\n"
+                  "node.near.1.latency_ps 300000\nnode.near.1.cached_bytes_per_s "
+                  "500000000\nnode.near.1.memory_bytes_per_s 800000000\n"
+                  "node.near.2.latency_ps 700000\nnode.near.2.cached_bytes_per_s "
+                  "250000000\nnode.near.2.memory_bytes_per_s 250000000\n"
+                  "node.near.regions 4\nnode.near.sockets 2\nnode.near.l2_bytes 0\nnode.near.l3_bytes 20000\n"));
+  spec.memory.cached = spec.memory.near.cached(4);
+  return spec;
+}
+
+void open_near_and_far(TestStand& stand, const NicSpec& spec) {
+  const std::array<std::uint32_t, 4> regions{0, 0, 1, 2};
+  for (std::uint32_t which = 0; which < regions.size(); ++which) {
+    const CorePlace core = spec.memory.near.of_region(regions[which]);
+    stand.nics.open_endpoint(EndpointId{20 + which}, NicId{1}, NodeId{1}, {.in_memory = true},
+                             {.core_region = core.region, .core_socket = core.socket});
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what a core has written a farther one sees later, and each copies the slower what the other has") {
+  const std::array<const char*, 3> received{"2000 received 10 in 30 at 21", "4200 received 10 in 30 at 22",
+                                            "8600 received 10 in 30 at 23"};
+  const NicSpec spec = near_and_far();
+  for (std::uint32_t distance = 0; distance < received.size(); ++distance) {
+    TestStand stand{spec};
+    open_near_and_far(stand, spec);
+    stand.nics.receive(receive_of(21 + distance, 30));
+    stand.nics.send(message(20, 21 + distance, 1000, 10));  // in and out, and what is farther than the least between
+    stand.run();
+    CHECK(stand.log.back() == received[distance]);
+  }
+}
+
+TEST_CASE("what is too long for caches comes out of memory, and across sockets no sooner for that") {
+  const std::array<const char*, 3> received{"25000 received", "25200 received", "80600 received"};
+  const NicSpec spec = near_and_far();
+  for (std::uint32_t distance = 0; distance < received.size(); ++distance) {
+    TestStand stand{spec};
+    open_near_and_far(stand, spec);
+    stand.nics.receive(receive_of(21 + distance, 30));
+    stand.nics.send(message(20, 21 + distance, 20'000, 10));  // the request is seen, then the target reads
+    stand.run();
+    CHECK(stand.log.front().starts_with(received[distance]));
+  }
+}
+
+TEST_CASE("the kernel takes its time for each copy out of another process, and attaching it instead takes its own") {
+  NicSpec spec = near_and_far();
+  spec.memory.cross_copy = {500 * ns};
+  const auto received = [&](Attaching attaching) {
+    TestStand stand{spec};
+    open_near_and_far(stand, spec);
+    stand.nics.receive(receive_of(21, 30));
+    SendCommand send = message(20, 21, 5000, 10);
+    send.attaching = attaching;
+    stand.nics.send(send);
+    stand.run();
+    return stand.log.front();
+  };
+  CHECK(received({}) == "5500 received 10 in 30 at 21");
+  CHECK(received(Attaching{{2000 * ns}}) == "7000 received 10 in 30 at 21");
+  CHECK(received(Attaching{{}}) == "5000 received 10 in 30 at 21");  // by an earlier message
+}
+
+TEST_CASE("cores of one socket that copy from the other share the link between the two, each way by itself") {
+  NicSpec spec = near_and_far();
+  spec.memory.socket_rate = {500'000'000};
+  TestStand stand{spec};
+  stand.round_instants = false;
+  constexpr std::uint32_t pairs = 8;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    for (std::uint32_t socket = 0; socket < 2; ++socket) {
+      stand.nics.open_endpoint(EndpointId{20 + 2 * pair + socket}, NicId{1}, NodeId{1}, {.in_memory = true},
+                               {.core_region = 2 * socket, .core_socket = socket});
+    }
+    for (Token token = 0; token < 20; ++token) {
+      stand.nics.receive(receive_of(21 + 2 * pair, token));
+      stand.nics.send(message(20 + 2 * pair, 21 + 2 * pair, 50'000, token));
+    }
+  }
+  stand.run();
+  const double rate = pairs * 20 * 50'000.0 / static_cast<double>(stand.engine.now().ps) * 1e12;
+  CHECK(rate <= 0.5e9);
+  CHECK(rate >= 0.45e9);
+}
+
+}  // namespace dryfly::nic

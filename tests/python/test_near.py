@@ -1,0 +1,52 @@
+"""What the resolved spec says of where ranks of a node are to each other (docs/model/on-node.md#places)."""
+
+from __future__ import annotations
+
+import pytest
+
+from dryfly.base.errors import UserError
+from dryfly.case.near import spec_lines
+from dryfly.case.placement import Placement
+from dryfly.machine.load import load
+
+_NONE = Placement(policy="packed", ranks=())
+
+
+def near_of(machine: str, *overrides: str) -> dict[str, int | str]:
+    return dict(spec_lines(load(machine, sets=overrides), _NONE))
+
+
+def test_a_core_sees_two_lines_later_by_where_the_other_is() -> None:
+    lines = near_of("crusher")
+    assert [lines[f"node.near.{distance}.latency_ps"] for distance in range(3)] == [46_000, 214_000, 394_000]
+    assert lines["node.near.regions"] == 8
+
+
+def test_what_comes_from_afar_comes_as_slowly_as_its_lines() -> None:
+    lines = near_of("crusher")
+    # 8.9 GB/s with 88 ns to memory, and 107 or 197 ns to the other core.
+    assert lines["node.near.0.cached_bytes_per_s"] == 28 * 10**9
+    assert lines["node.near.1.cached_bytes_per_s"] == 8_900_000_000 * 88 // 107
+    assert lines["node.near.1.memory_bytes_per_s"] == 8_900_000_000
+    assert lines["node.near.2.cached_bytes_per_s"] == 8_900_000_000 * 88 // 197
+    assert lines["node.near.2.memory_bytes_per_s"] == lines["node.near.2.cached_bytes_per_s"]
+
+
+def test_nothing_from_afar_is_faster_than_memory() -> None:
+    # 176 ns to Grace's memory, 139 ns to another Grace.
+    lines = near_of("alps")
+    assert lines["node.near.2.cached_bytes_per_s"] == 12 * 10**9
+
+
+def test_a_machine_without_rows_has_none_of_it() -> None:
+    assert near_of("testbed") == {}
+
+
+def test_rows_come_together() -> None:
+    with pytest.raises(UserError, match=r"node\.near\.l3_line is not given"):
+        near_of("testbed", "node.near.l3_rate=12 GB/s")
+
+
+def test_xpmem_that_is_off_costs_nothing_because_it_is_not_there() -> None:
+    assert near_of("crusher")["node.xpmem_attach_ps"] == 2_000_000
+    assert "node.xpmem_attach_ps" not in near_of("crusher", "node.xpmem=off")
