@@ -1,6 +1,8 @@
 #include "core/motif/workload/estimate.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 
 #include "core/unit/check.hpp"
@@ -9,6 +11,34 @@ namespace dryfly::motif {
 
 double students_t(double freedom) {
   return 1.96 + 2.4 / freedom + 2.8 / (freedom * freedom) + 5.6 / (freedom * freedom * freedom);
+}
+
+double spread_in_common(std::span<const float> first, std::span<const float> second) {
+  DRYFLY_CHECK(first.size() == second.size());
+  double count = 0;
+  double first_sum = 0;
+  double second_sum = 0;
+  const auto visit_pairs = [&](const auto& visit) {
+    for (std::size_t number = 0; number < first.size(); ++number) {
+      if (first[number] > 0 && second[number] > 0) visit(double{first[number]}, double{second[number]});
+    }
+  };
+  visit_pairs([&](double one, double other) {
+    ++count;
+    first_sum += one;
+    second_sum += other;
+  });
+  if (count < 2) return 0;
+  double first_squares = 0;
+  double second_squares = 0;
+  double products = 0;
+  visit_pairs([&](double one, double other) {
+    first_squares += (one - first_sum / count) * (one - first_sum / count);
+    second_squares += (other - second_sum / count) * (other - second_sum / count);
+    products += (one - first_sum / count) * (other - second_sum / count);
+  });
+  const double error = std::sqrt(first_squares * second_squares / count);
+  return std::sqrt(std::max(0.0, products + 2 * error) / (count - 1));
 }
 
 Estimate Estimate::mean_of(std::span<const double> drawn) {

@@ -11,6 +11,10 @@ namespace dryfly::motif {
 // freedom less.
 double students_t(double freedom);
 
+// Of what two draws of each have in common, the standard deviation, at most: of their covariance two standard errors
+// more. Where either draw is 0 there was none.
+double spread_in_common(std::span<const float> first, std::span<const float> second);
+
 class Estimate {
  public:
   Estimate() = default;

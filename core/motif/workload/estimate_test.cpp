@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "core/unit/random.hpp"
 
@@ -28,6 +30,26 @@ TEST_CASE("what was run once is spread as what it is like, as a share") {
   CHECK(other.value() == doctest::Approx(20));
   CHECK(other.bound() == doctest::Approx(2 * std::sqrt(2.0) * mean.bound()));
   CHECK(Estimate::mean_of(std::array{0.0, 0.0}).spread_like_this(5).bound() == 0);
+}
+
+TEST_CASE("what two draws of each have in common is told from what they have by chance") {
+  // By chance each differs by 3 and, of half of them, another 1 for good: a covariance of 1, of variances of 10.
+  const RandomStream draws(1, 0, Purpose::test);
+  constexpr std::size_t many = 10'000;
+  const auto drawn = [&](std::uint64_t from, float lasting) {
+    std::vector<float> each(many);
+    for (std::size_t number = 0; number < many; ++number) {
+      each[number] = 10 + (draws.below(from + number, 2) == 1 ? 3.0F : -3.0F) + (number % 2 == 1 ? lasting : -lasting);
+    }
+    return each;
+  };
+  // Two standard errors of the covariance are 2 * 10 / 100, or 2 * 9 / 100 without what lasts; it errs by one or two.
+  const double in_common = spread_in_common(drawn(0, 1), drawn(many, 1));
+  CHECK(in_common >= std::sqrt(1.0));
+  CHECK(in_common <= std::sqrt(1.4));
+  CHECK(spread_in_common(drawn(0, 0), drawn(many, 0)) <= std::sqrt(0.36));
+  CHECK(spread_in_common(drawn(0, 1), drawn(0, 1)) >= std::sqrt(10.0));
+  CHECK(spread_in_common(std::vector<float>{1, 0, 5}, std::vector<float>{0, 1, 5}) == 0);
 }
 
 TEST_CASE("19 of 20 sums of means are within their bound") {

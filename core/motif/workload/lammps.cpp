@@ -257,8 +257,10 @@ Task sampled_step(Rank& me, const Problem& problem, SampledStep& step) {
 constexpr std::size_t sampled_steps = 2;
 // What ghosts and sums take which are not late differs by so much at most from what they take in a step.
 constexpr double share_of_lateness = 0.05;
-// And an exchange by so much where turns are left out, even few: who meets whom then is another one.
+// And an exchange by so much where turns are left out, even few: who meets whom then is another one. The smaller share
+// holds beside waiting that may all have grown in proportion, the larger one where it is known what has not.
 constexpr double share_of_order = 0.1;
+constexpr double share_of_order_alone = 0.25;
 
 // What exchanges of the mesh take more than what the first of the steps has run of them.
 struct Rest {
@@ -266,19 +268,38 @@ struct Rest {
   double bound_ps = 0;
 };
 
+// By how much the waiting of so many turns may grow beyond their root, at most, because some ranks are slow in all of
+// them, and late because of the exchange before: what is waited for of two things is no more than what is waited for of
+// each, and of so many partners the latest is late by so many standard deviations.
+double lasting_ps(double turns, double own_ps, double before_ps) {
+  return std::sqrt(2 * std::log(turns + 1)) * std::hypot(own_ps, before_ps);
+}
+
 // Between the two ends that the waiting may have grown to, the lower one is taken, for ranks are slow in turn.
 Rest rest_of(const Problem& problem, const std::array<SampledStep, sampled_steps>& steps) {
   Rest rest;
+  double before_ps = 0;  // that ranks differ by at the end of the exchange before, as those differ that are slow in all
   std::map<std::size_t, std::vector<double>> alike;  // all turns of an exchange, by the first of its kind
   for (std::size_t number = 0; number < problem.remaps.size(); ++number) {
-    if (steps[0].remaps[number].is_all()) continue;
-    rest.ps -= steps[0].remaps[number].run_ps();
+    const Remap::Sample& first = steps[0].remaps[number];
+    const Remap::Sample& second = steps[1].remaps[number];
+    if (first.is_all()) {
+      before_ps = 0;
+      continue;
+    }
+    const double own_ps = first.turns() * spread_in_common(first.of_ranks_ps(), second.of_ranks_ps());
+    const double most_ps = lasting_ps(first.turns(), own_ps, before_ps);
+    before_ps = own_ps;
+    rest.ps -= first.run_ps();
     for (const SampledStep& step : steps) {
       const Remap::Sample& remap = step.remaps[number];
       const double root = std::sqrt(remap.times());
       const double all_ps = remap.run_ps() + remap.left_ps() + remap.waited_ps() * (root - 1);
       rest.ps += all_ps / sampled_steps;
-      rest.bound_ps += (remap.waited_ps() * (remap.times() - root) + share_of_order * all_ps) / sampled_steps;
+      const double proportion_ps = remap.waited_ps() * (remap.times() - root);
+      rest.bound_ps += std::min(proportion_ps + share_of_order * all_ps,
+                                std::min(proportion_ps, most_ps) + share_of_order_alone * all_ps) /
+                       sampled_steps;
       alike[problem.kinds[number]].push_back(all_ps);
     }
   }

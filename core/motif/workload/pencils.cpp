@@ -128,7 +128,11 @@ Remap::Sample::Sample(const Remap& remap, std::uint32_t turns, double place)
     is_all = is_all && some.size() == Partners(remap.from_, remap.to_, rank).others();
     for (const Partner& target : some) ++received_[target.rank];
   }
-  if (is_all) received_.clear();
+  if (is_all) {
+    received_.clear();
+  } else {
+    of_ranks_ps_.resize(remap.from_.count());
+  }
 }
 
 std::vector<Remap::Partner> Remap::Sample::targets(std::uint32_t rank) const {
@@ -163,6 +167,9 @@ Task Remap::Sample::run(Rank& me, std::uint32_t tag) {
   turns_left_ += Partners(remap_->from_, remap_->to_, me.id()).others() - some.size();
   turns_counted_ += counted;
   counted_ps_ += (sent - counted_from).ps;
+  if (counted > 0) {
+    of_ranks_ps_[me.id()] = static_cast<float>((sent - counted_from).ps) / static_cast<float>(counted);
+  }
   waited_ps_ += (me.now() - sent).ps;
   run_ps_ += (me.now() - began).ps;
 }

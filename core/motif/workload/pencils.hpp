@@ -8,13 +8,14 @@
 // a rank sends to its first partners, and then to some in a row at another place of its list, of which the later half
 // say what all take that were left out. What ranks then wait for at the end, the slowest, grows with the number of
 // partners, by its root at least, if each is slow in turn, and in proportion to it at most, if it is always the same
-// ones.
+// ones. How much these are slow of themselves is seen by what two samples at other places say of the same ranks.
 //
 // Left out: packing, which is work and not a message.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/motif/job/rank.hpp"
@@ -103,6 +104,10 @@ class Remap::Sample {
   double waited_ps() const { return static_cast<double>(waited_ps_) / ranks(); }
   // All turns, over those that were run.
   double times() const;
+  // Turns of a rank, of which some were run, on the mean of ranks.
+  double turns() const { return static_cast<double>(turns_run_ + turns_left_) / ranks(); }
+  // What a turn that counts took each rank, in ps; 0 where it had none.
+  std::span<const float> of_ranks_ps() const { return of_ranks_ps_; }
 
  private:
   double ranks() const { return remap_->from_.count(); }
@@ -118,6 +123,7 @@ class Remap::Sample {
   std::uint64_t run_ps_ = 0;
   std::uint64_t counted_ps_ = 0;
   std::uint64_t waited_ps_ = 0;
+  std::vector<float> of_ranks_ps_;
 };
 
 }  // namespace dryfly::motif
