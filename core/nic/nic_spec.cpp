@@ -42,11 +42,9 @@ TranslationSpec translation_spec(const Spec& spec) {
 
 // Of the ranks that the spec says the nodes of.
 std::uint32_t most_ranks_of_a_node(const Spec& spec) {
-  if (!spec.has(fields::run_ranks)) return 0;
   std::map<std::uint64_t, std::uint32_t> ranks_of;
   std::uint32_t most = 0;
-  for (std::uint64_t rank = 0; rank < spec.number(fields::run_ranks); ++rank) {
-    if (!spec.has(fields::run_rank_node, {rank})) break;
+  for (std::uint64_t rank = 0; spec.has(fields::run_rank_node, {rank}); ++rank) {
     most = std::max(most, ++ranks_of[spec.number(fields::run_rank_node, {rank})]);
   }
   return most;

@@ -42,7 +42,7 @@ class Adaptive final : public Routing {
   Way choose(const RouteQuery& query, PacketDraws& draws, const LoadView& load) const override {
     const bool leaves_group = dragonfly_.group_of(query.source) != dragonfly_.group_of(query.target);
     const bool by_load = leaves_group && by_load_[dragonfly_.group_of(query.source).value];
-    if (load.is_far() && !by_load) fetch_candidates(query, draws, load);
+    if (load.is_far() && !by_load) prefetch_candidates(query, draws, load);
     const Choice minimal = best_minimal(query, draws, load);
     // No detour can win against so little.
     if (minimal.load_ps <= bias_ps_) return minimal.way;
@@ -153,15 +153,15 @@ class Adaptive final : public Routing {
   }
 
   // Those that choose() will draw.
-  void fetch_candidates(const RouteQuery& query, PacketDraws draws, const LoadView& load) const {
-    const auto fetch = [&](const Way& way) {
+  void prefetch_candidates(const RouteQuery& query, PacketDraws draws, const LoadView& load) const {
+    const auto prefetch = [&](const Way& way) {
       const Weighed ports = ports_of(query, way);
       if (ports.own != Weighed::none) load.prefetch(ports.own);
       if (ports.other != Weighed::none) load.prefetch(ports.other);
     };
-    fetch(draw_minimal(dragonfly_, query, draws));
-    if (has_several_minimal(query)) fetch(draw_minimal(dragonfly_, query, draws));
-    for (int detour = 0; detour < 2; ++detour) fetch(draw_detour(dragonfly_, query, draws));
+    prefetch(draw_minimal(dragonfly_, query, draws));
+    if (has_several_minimal(query)) prefetch(draw_minimal(dragonfly_, query, draws));
+    for (int detour = 0; detour < 2; ++detour) prefetch(draw_detour(dragonfly_, query, draws));
   }
 
   const Dragonfly& dragonfly_;

@@ -73,7 +73,6 @@ inline constexpr NumberField nic_completion_latency_ps{{"nic.completion_latency_
 inline constexpr NumberField node_local_latency_ps{{"node.local_latency_ps"}, 2, 1000000000000ULL};
 inline constexpr NumberField node_local_rate_bytes_per_s{{"node.local_rate_bytes_per_s"}, 1000000, 10000000000000ULL};
 inline constexpr NumberField node_cached_bytes{{"node.cached_bytes"}, 0, 1099511627776ULL};
-inline constexpr NumberField node_cross_copy_ps{{"node.cross_copy_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_copy_ps{{"node.copy_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_send_ps{{"host.send_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_receive_ps{{"host.receive_ps"}, 0, 1000000000000ULL};
@@ -163,6 +162,7 @@ inline constexpr NumberField node_near_regions{{"node.near.regions"}, 1, 1024};
 inline constexpr NumberField node_near_sockets{{"node.near.sockets"}, 1, 16};
 inline constexpr NumberField node_near_l2_bytes{{"node.near.l2_bytes"}, 0, 68719476736ULL};
 inline constexpr NumberField node_near_l3_bytes{{"node.near.l3_bytes"}, 0, 68719476736ULL};
+inline constexpr NumberField node_cross_copy_ps{{"node.cross_copy_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_xpmem_attach_ps{{"node.xpmem_attach_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_xpmem_page_ps{{"node.xpmem_page_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_socket_latency_ps{{"node.socket_latency_ps"}, 0, 1000000000000ULL};

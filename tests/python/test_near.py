@@ -13,7 +13,7 @@ _NONE = Placement(policy="packed", ranks=())
 
 
 def near_of(machine: str, *overrides: str) -> dict[str, int | str]:
-    return dict(spec_lines(load(machine, sets=overrides), _NONE))
+    return dict(spec_lines(load(machine, sets=("node.near.places=on", *overrides)), _NONE))
 
 
 def test_a_core_sees_two_lines_later_by_where_the_other_is() -> None:
@@ -40,6 +40,11 @@ def test_nothing_from_afar_is_faster_than_memory() -> None:
 
 def test_a_machine_without_rows_has_none_of_it() -> None:
     assert near_of("testbed") == {}
+
+
+def test_places_cost_nothing_unless_that_is_asked_for() -> None:
+    assert near_of("crusher", "node.near.places=off") == {}
+    assert spec_lines(load("crusher"), _NONE) == []
 
 
 def test_rows_come_together() -> None:

@@ -23,7 +23,9 @@ _LINES = 2
 
 def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
     """Raises UserError where a machine has a part of the rows only."""
-    return [*_xpmem(machine), *_near(machine, placement)]
+    if machine.optional("node.near.places") != "on":
+        return []
+    return [*_calls(machine), *_near(machine, placement)]
 
 
 def _near(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
@@ -69,10 +71,14 @@ def _ways(rows: dict[str, int]) -> list[tuple[int, int, int]]:
     ]
 
 
-def _xpmem(machine: Machine) -> list[tuple[str, int | str]]:
+def _calls(machine: Machine) -> list[tuple[str, int | str]]:
+    """Of the kernel, by which a process gets at another's memory."""
+    cross = machine.optional("node.cross_copy")
+    lines: list[tuple[str, int | str]] = [] if cross is None else [("node.cross_copy_ps", cross)]
     if machine.optional("node.xpmem") != "on":
-        return []
+        return lines
     return [
+        *lines,
         ("node.xpmem_attach_ps", machine.number("node.xpmem_attach")),
         ("node.xpmem_page_ps", machine.number("node.xpmem_page")),
     ]

@@ -217,6 +217,11 @@ FIELDS: dict[str, Field] = {
     ),
     "node.local_rate": rate("node.local_rate_bytes_per_s", "what a core copies"),
     "node.cached": optional(size("node.cached_bytes", "a copy that is not longer stays in the caches of cores")),
+    "node.near.places": Field(
+        choices=("on", "off"),
+        required=False,
+        meaning="on: copies between ranks of a node cost by processor and place, as the rest of node.near says; not given: off",
+    ),
     "node.near.l3_line": optional(time("", "a cache line goes from core to core of an L3 region", most=10**6)),
     "node.near.socket_line": optional(time("", "between two L3 regions of a socket", most=10**6)),
     "node.near.node_line": optional(time("", "between two sockets", most=10**6)),
@@ -226,7 +231,7 @@ FIELDS: dict[str, Field] = {
     "node.near.l3_rate": optional(rate("", "a core copies what lies in the caches of its L3 region")),
     "node.near.memory_rate": optional(rate("", "what lies in the memory of its socket")),
     "node.near.l2_size": optional(size("", "of a core's second-level cache", most=2**36)),
-    "node.cross_copy": optional(time("node.cross_copy_ps", "a call of the kernel that copies from another process")),
+    "node.cross_copy": optional(time("", "a call of the kernel that copies from another process")),
     "node.xpmem": Field(
         choices=("on", "off"), required=False, meaning="whether its kernel has XPMEM (FI_SHM_USE_XPMEM); not given: off"
     ),

@@ -204,6 +204,8 @@ def _declared() -> list[SpecField]:
         _number("node.near.sockets", "NICs", "and its sockets", 1, 16, optional=True),
         _number("node.near.l2_bytes", "NICs", "second-level cache of a core", 0, 2**36, optional=True),
         _number("node.near.l3_bytes", "NICs", "cache of an L3 region", 0, 2**36, optional=True),
+        _number("node.cross_copy_ps", "NICs", "a call of the kernel that copies from another process", 0, 10**12,
+                optional=True),
         _number("node.xpmem_attach_ps", "NICs", "a range of another process's memory is attached, where the kernel "
                 "has XPMEM", 0, 10**12, optional=True),
         _number("node.xpmem_page_ps", "NICs", "and each of its pages", 0, 10**12, optional=True),
