@@ -257,10 +257,8 @@ Task sampled_step(Rank& me, const Problem& problem, SampledStep& step) {
 constexpr std::size_t sampled_steps = 2;
 // What ghosts and sums take which are not late differs by so much at most from what they take in a step.
 constexpr double share_of_lateness = 0.05;
-// And an exchange by so much where turns are left out, even few: who meets whom then is another one. The smaller share
-// holds beside waiting that may all have grown in proportion, the larger one where it is known what has not.
+// And an exchange by so much where turns are left out, even few: who meets whom then is another one.
 constexpr double share_of_order = 0.1;
-constexpr double share_of_order_alone = 0.25;
 
 // What exchanges of the mesh take more than what the first of the steps has run of them.
 struct Rest {
@@ -296,10 +294,8 @@ Rest rest_of(const Problem& problem, const std::array<SampledStep, sampled_steps
       const double root = std::sqrt(remap.times());
       const double all_ps = remap.run_ps() + remap.left_ps() + remap.waited_ps() * (root - 1);
       rest.ps += all_ps / sampled_steps;
-      const double proportion_ps = remap.waited_ps() * (remap.times() - root);
-      rest.bound_ps += std::min(proportion_ps + share_of_order * all_ps,
-                                std::min(proportion_ps, most_ps) + share_of_order_alone * all_ps) /
-                       sampled_steps;
+      const double grown_ps = std::min(remap.waited_ps() * (remap.times() - root), most_ps);
+      rest.bound_ps += (grown_ps + share_of_order * all_ps) / sampled_steps;
       alike[problem.kinds[number]].push_back(all_ps);
     }
   }
