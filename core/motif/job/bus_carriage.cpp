@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/motif/job/wires.hpp"
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
 #include "core/spec/slow_parts.hpp"
@@ -18,7 +17,8 @@ bool BusCarriage::is_in(const Spec& spec) {
 BusCarriage::BusCarriage(const Spec& spec, const Dragonfly& topology, std::unique_ptr<Carriage> inner)
     : inner_(std::move(inner)),
       topology_(topology),
-      packet_{Wires::read(spec).payload_bytes},
+      wires_(Wires::read(spec)),
+      packet_{wires_.payload_bytes},
       nic_sockets_(nic_sockets(spec)) {
   for (const auto& [nic, share] : SlowParts::read(spec).nics) {
     slow_[nic].pace = pace_of(SlowParts::of(Rate{spec.number(fields::fabric_link_rate_bytes_per_s)}, share));
@@ -72,9 +72,20 @@ std::optional<Carried> BusCarriage::carry(const Load& load) {
 }
 
 void BusCarriage::come_in(const Load& load, Carried& times) {
-  const Duration waits = cross(load.to, &Bus::in, times.arrived, load.size);
+  const Duration waits = cross(load.to, &Bus::in, times.arrived, load.size) + longer(load);
   times.arrived = times.arrived + waits;
   times.answered = times.answered + waits;
+}
+
+Duration BusCarriage::longer(const Load& load) const {
+  if (slow_.empty()) return {};
+  Duration takes;
+  for (const NicId nic : {load.from, load.to}) {
+    const auto slow = slow_.find(nic);
+    if (slow != slow_.end()) takes = std::max(takes, transmission_time(load.size, slow->second.pace.rate));
+  }
+  const Duration on_link{wires_.serialisation_ps(load.size)};
+  return Duration{takes.ps - std::min(takes.ps, on_link.ps)};
 }
 
 Instant BusCarriage::leave(Load& load) {

@@ -14,6 +14,7 @@
 
 #include "core/motif/job/backlog.hpp"
 #include "core/motif/job/carriage.hpp"
+#include "core/motif/job/wires.hpp"
 #include "core/spec/spec.hpp"
 #include "core/topology/dragonfly.hpp"
 #include "core/unit/large_pages.hpp"
@@ -62,9 +63,12 @@ class BusCarriage final : public Carriage {
   Bus& bus_of(NicId nic);
   void go_out(Load& load) { load.ready = load.ready + cross(load.from, &Bus::out, load.ready, load.size); }
   void come_in(const Load& load, Carried& times);
+  // By how much longer than its link the slower one of both NICs is at that load by itself.
+  Duration longer(const Load& load) const;
 
   std::unique_ptr<Carriage> inner_;
   const Dragonfly& topology_;
+  const Wires wires_;
   Bytes packet_;
   Pace pace_;
   std::map<NicId, SlowNic> slow_;

@@ -64,6 +64,39 @@ TEST_CASE("a NIC that has a part of its link's rate from and to memory streams a
   }
 }
 
+// How long a message takes that is alone.
+double message_ps(Way way, const std::vector<Part>& parts, std::uint64_t bytes) {
+  MotifStage stage(way, 4, 1, with(parts));
+  Instant end;
+  stage.run([&](Rank& me) -> Task {
+    if (me.id() == 0) co_await me.send(1, 7, Bytes{bytes});
+    if (me.id() == 1) {
+      co_await me.recv(0, 7);
+      end = me.now();
+    }
+  });
+  return static_cast<double>(end.ps);
+}
+
+TEST_CASE("a message that is alone takes longer too by a slow NIC, on every level, and no longer by two") {
+  const Part source{"nic", 0, 250'000'000};
+  const Part target{"nic", 1, 250'000'000};
+  for (const std::uint64_t bytes : {std::uint64_t{1} << 12, std::uint64_t{1} << 16, MiB}) {
+    CAPTURE(bytes);
+    const auto packets = static_cast<double>((bytes + 2'047) / 2'048);
+    const double longer = packets * (2'048 * 40 / 0.25 - frame_ps);
+    for (const Way way : {Way::endpoints, Way::links}) {
+      for (const std::vector<Part>& parts : {std::vector{source}, std::vector{target}, std::vector{source, target}}) {
+        CHECK(message_ps(way, parts, bytes) - message_ps(way, {}, bytes) == doctest::Approx(longer).epsilon(0.1));
+      }
+    }
+    // A bus beside packets gives what it has by intervals, within which short messages pass.
+    if (bytes < 1 << 16) continue;
+    const double network = message_ps(Way::network, {source}, bytes) - message_ps(Way::network, {}, bytes);
+    CHECK(network == doctest::Approx(longer).epsilon(0.35));
+  }
+}
+
 TEST_CASE("of two entries for a NIC the slower counts, and a share that is all takes next to nothing") {
   const double usual = stream_ps(Way::links, {}, 0, 1);
   CHECK(stream_ps(Way::links, {{"nic", 0, 500'000'000}, {"nic", 0, 250'000'000}}, 0, 1) ==
