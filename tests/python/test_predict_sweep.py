@@ -270,6 +270,22 @@ def test_an_interrupt_leaves_what_is_answered_and_no_process(tmp_path: Path, ask
         assert said.strip() == f"dryfly: interrupted by signal {number} ({signal.strsignal(number)})"
 
 
+def test_a_folder_with_a_sweep_of_another_workload_is_left_alone(dryfly: Run, tmp_path: Path) -> None:
+    assert dryfly("predict", "startup", "--sweep", "nodes=8,16", "--out", "kept").returncode == 0
+    kept = (tmp_path / "kept" / "sweep.json").read_bytes()
+    ended = dryfly(*_HPL, "--sweep", "nb=192,384", "--out", "kept")
+    assert ended.returncode == 2
+    assert "--out kept: a sweep of startup is there; a new folder, or one of hpl, is needed" in ended.stderr
+    assert (tmp_path / "kept" / "sweep.json").read_bytes() == kept
+
+
+def test_a_machine_without_faults_is_a_value_beside_those_of_files(tmp_path: Path) -> None:
+    file = tmp_path / "slow.toml"
+    file.write_text('[[nic]]\nnic = "n0"\nrate = "25 %"\n')
+    made = cases({"workload": "alltoall", "nodes": 8, "ppn": 8}, [axis(f"faults=none,{file}", "alltoall")])
+    assert [case.question.faults for case in made] == [None, str(file)]
+
+
 def test_a_folder_of_something_else_is_left_alone(dryfly: Run, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").touch()

@@ -144,7 +144,8 @@ class Question:
             ("--place", self.place != "packed"),
         ):
             if given:
-                raise UserError(f"{flag} has no effect on --model {self.model}: leave it out")
+                other = f", or take --model {SKELETON}" if SKELETON in self.row.models else ""
+                raise UserError(f"{flag} has no effect on --model {self.model}: leave it out{other}")
 
     def content(self) -> dict[str, Any]:
         """As JSON has it; `of_content` makes a question of it again."""

@@ -54,6 +54,10 @@ def before(printer: Printer, question: Question) -> None:
     if question.software != "none":
         how += f"; the own code of {question.mpi or 'the newest MPICH'} as counted"
     printer.line(f"  model     {how}")
+    if question.faults is not None:
+        printer.line(f"  faults    {question.faults}")
+    if question.noise != "none":
+        printer.line(f"  noise     {question.noise}")
 
 
 def after(printer: Printer, answer: Answer) -> None:

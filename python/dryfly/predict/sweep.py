@@ -117,6 +117,8 @@ def _changed(base: Mapping[str, Any], axes: Sequence[Axis], values: Sequence[str
             content["parameters"] = (*kept, (each.name, value))
         elif each.kind == "field":
             content["sets"] = (*content.get("sets", ()), f"{each.name}={value}")
+        elif each.name == "faults" and value == "none":
+            content[each.name] = None
         elif OPTIONS[each.name] is int:
             if not value.isdecimal():
                 raise UserError("accepted is a whole number")
@@ -150,6 +152,8 @@ class Folder:
             raise UserError(f"--out {self.path}: it cannot be made: {error.strerror}") from None
 
     def begin(self, base: Mapping[str, Any], axes: Sequence[Axis], made: Sequence[Case]) -> None:
+        """Raises UserError where a sweep of another workload lies there."""
+        self._check_workload(base["workload"])
         content = {
             "format": 1,
             "kind": "sweep",
@@ -159,6 +163,15 @@ class Folder:
         }
         text = json.dumps(content, indent=1) + "\n"
         self._write(self.path / SWEEP, lambda file: file.write(text.encode()))
+
+    def _check_workload(self, workload: str) -> None:
+        try:
+            lies_there = json.loads((self.path / SWEEP).read_text(encoding="utf-8"))["workload"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return
+        if lies_there != workload:
+            needed = f"a new folder, or one of {workload}, is needed"
+            raise UserError(f"--out {self.path}: a sweep of {lies_there} is there; {needed}")
 
     def write_table(self, axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]) -> None:
         import pyarrow
