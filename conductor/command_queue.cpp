@@ -9,18 +9,7 @@ namespace {
 constexpr Due due_of(Line line) { return line == Line::to_nic ? Due::at_nic : Due::at_memory; }
 
 bool goes_out(wire::CommandKind kind) {
-  switch (kind) {
-    case wire::CommandKind::send:
-    case wire::CommandKind::tagged_send:
-    case wire::CommandKind::write:
-    case wire::CommandKind::read:
-    case wire::CommandKind::atomic:
-    case wire::CommandKind::fetch_atomic:
-    case wire::CommandKind::compare_atomic:
-      return true;
-    default:
-      return false;
-  }
+  return kind == wire::CommandKind::send || kind == wire::CommandKind::tagged_send || is_access(kind);
 }
 
 }  // namespace

@@ -14,6 +14,20 @@ namespace dryfly {
 
 inline constexpr std::uint32_t no_slot = 0xffffffffU;
 
+// Of memory that another process has registered.
+constexpr bool is_access(wire::CommandKind kind) {
+  switch (kind) {
+    case wire::CommandKind::write:
+    case wire::CommandKind::read:
+    case wire::CommandKind::atomic:
+    case wire::CommandKind::fetch_atomic:
+    case wire::CommandKind::compare_atomic:
+      return true;
+    default:
+      return false;
+  }
+}
+
 struct OpenCommand {
   wire::Command command{};
   RankId rank;

@@ -16,19 +16,6 @@ constexpr int error_truncated = 265;
 
 RankId rank_of(EndpointId endpoint) { return RankId{wire::address_rank(endpoint.value)}; }
 
-bool is_access(wire::CommandKind kind) {
-  switch (kind) {
-    case wire::CommandKind::write:
-    case wire::CommandKind::read:
-    case wire::CommandKind::atomic:
-    case wire::CommandKind::fetch_atomic:
-    case wire::CommandKind::compare_atomic:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool is_multi_receive(const OpenCommand& receive) { return (receive.command.flags & command_flag::multi_receive) != 0; }
 
 std::uint32_t flags_of(const Envelope& envelope) {

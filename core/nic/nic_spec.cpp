@@ -57,7 +57,7 @@ NodeMemorySpec node_memory_spec(const Spec& spec) {
   result.copy = duration(spec, fields::node_copy_ps);
   result.copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)};
   result.near = Nearness::read(spec);
-  result.cached = result.near.cached(most_ranks_of_a_node(spec));
+  result.cached = result.near.cached(result.near.is_known() ? most_ranks_of_a_node(spec) : 0);
   if (spec.has(fields::node_cross_copy_ps)) result.cross_copy = duration(spec, fields::node_cross_copy_ps);
   if (spec.has(fields::node_socket_rate_bytes_per_s)) {
     result.socket_rate = Rate{spec.number(fields::node_socket_rate_bytes_per_s)};

@@ -244,7 +244,8 @@ def _broadcast_rate(machine: Machine, nics: Nics, ranks: int, *, by_column: bool
     """With ranks numbered along rows, only the last one of a node sends out of it, and the others copy."""
     if by_column:
         return nics.of_rank(nics.broadcast, ranks)
-    known = machine.optional("node.near.places") == "on"
+    by_place = machine.optional("node.near.places") == "on"
+    known = by_place and machine.optional("node.near.memory_rate") is not None
     return min(nics.rate, _number(machine, "node.near.memory_rate" if known else "node.local_rate"))
 
 

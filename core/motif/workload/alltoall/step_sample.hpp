@@ -44,6 +44,7 @@ struct ShapeOfSample {
   static constexpr std::uint32_t jobs = 2;  // stretches are dealt to them in turn
   static constexpr std::uint32_t behind = 2;
   static ShapeOfSample usual(const Placement& placement, Bytes size);
+  // At most: without what is spared.
   std::uint64_t steps() const { return std::uint64_t{stretches} * (before + counted + behind); }
 };
 
