@@ -20,7 +20,7 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @click.argument("workload", metavar="WORKLOAD", shell_complete=complete.workloads)
 @click.argument("parameters", nargs=-1, type=click.UNPROCESSED, metavar="[NAME=VALUE]...",
                 shell_complete=complete.workload_parameters)  # fmt: skip
-@option("--machine", default="aurora", **CASE["machine"][1])
+@option("--machine", default="aurora", **CASE["machine"][1])  # of a recording its own
 @option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: all.")
 @option("--ppn", type=int, metavar="P", help="Ranks per node; default: the workload's.")
 @option("--model", metavar="MODEL", help="skeleton (ranks on the network), closed (a formula) or drawn (histories).",
@@ -66,8 +66,9 @@ def command(
 
     WORKLOAD is hpl, hplmxp, campaign, startup, hpcg, nekbone, amrwind, hacc, lammps, graph500, gpcnet, fmm,
     transformer, mbw_mr, halo, alltoall or another collective: allreduce, barrier, bcast, reduce, gather, scatter,
-    allgather, allgatherv, reduce_scatter or reduce_scatter_block; or a file: a skeleton in Python (FILE.py), or GOAL's
-    text (FILE.goal). Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.
+    allgather, allgatherv, reduce_scatter or reduce_scatter_block; or a file: a skeleton in Python (FILE.py), GOAL's
+    text (FILE.goal), or the FOLDER of a run that dryfly run --record has recorded. Its parameters are NAME=VALUE or
+    --NAME VALUE; --parameters lists them.
     """
     from dryfly.predict import predict
 

@@ -12,8 +12,8 @@ from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
 from dryfly.base.printer import Printer
 from dryfly.base.units import time_text
-from dryfly.predict import ask, figure, held, pool, standing, summary, sweep, workloads
-from dryfly.predict.find import find
+from dryfly.predict import ask, figure, held, pool, recorded_run, standing, summary, sweep, workloads
+from dryfly.predict.find import find, is_recording
 from dryfly.predict.question import Question
 from dryfly.predict.sweep import Axis, Case, Folder
 from dryfly.result import result
@@ -46,12 +46,14 @@ class How:
 def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: How) -> int:
     row = find(workload)
     base = {**given, "workload": workload, "parameters": pairs(words, row)}
+    if is_recording(workload):
+        base |= recorded_run.usual(workload, how.written)
     _check(how)
     printer = Printer(quiet=how.quiet, on_stdout=how.json_file != "-")
     axes = [sweep.axis(text, workload) for text in how.sweeps]
     sweep.check_given(axes, base, how.written)
     if how.seeds is not None:
-        axes.append(_seeds(how.seeds, int(given.get("seed", _SEED))))
+        axes.append(_seeds(how.seeds, int(base.get("seed", _SEED))))
     if how.program is not None:
         held.check_workload(workload)  # before a parameter is added that others may not have
         base["parameters"] = _through_nics(base["parameters"])

@@ -16,10 +16,9 @@ from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
-from dryfly.predict.find import find
-from dryfly.predict.workloads import CLOSED, GOAL, SKELETON, Workload
+from dryfly.predict.find import find, ranks_of
+from dryfly.predict.workloads import CLOSED, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
-from dryfly.skeleton import goal
 
 LEVELS = ("latency", "links", "packet", "flow")
 
@@ -64,13 +63,12 @@ class Question:
         self._check(machine)
 
     def _usual_nodes(self, machine: Machine) -> int:
-        """All, unless a file for --place gives some; of a GOAL file as many as its ranks need."""
+        """All, unless a file for --place gives some; of a GOAL file or a recording as many as its ranks need."""
         listed = nodes_listed(machine, self.place)
         if listed is not None:
             return listed
-        if self.row.engine != GOAL.engine:
-            return machine.nodes_max
-        return -(-goal.ranks_of(self.workload) // max(self.ppn or 1, 1))
+        ranks = ranks_of(self.workload)
+        return machine.nodes_max if ranks is None else -(-ranks // max(self.ppn or 1, 1))
 
     @property
     def row(self) -> Workload:

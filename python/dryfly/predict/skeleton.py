@@ -14,11 +14,13 @@ from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
 from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp, skeleton_transformer
 from dryfly.predict.answer import Answer
+from dryfly.predict.find import is_recording
 from dryfly.predict.question import Question
 from dryfly.predict.skeleton_transformer import between_gpus
 from dryfly.predict.workloads import SKELETON
 from dryfly.scenario import faults, noise
 from dryfly.skeleton import motif
+from dryfly.skeleton.replay import without_cpu
 
 _PS_PER_S = 10**12
 _BANDWIDTH_BYTES = 131072  # of GPCNeT's test of that name
@@ -95,6 +97,8 @@ def spec_of(question: Question) -> str:
         network=motif.network_of(question.level or ""),
     )
     spec = resolved + (gpus.spec_lines(machine, of_skeletons=True) if between_gpus(question) else "")
+    if is_recording(question.workload):
+        return without_cpu(spec)
     if question.software == "none":
         return spec
     table = software.charged(question.software, libraries.select(question.mpi))
@@ -123,7 +127,7 @@ def answer(
         words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
         engine = question.row.engine or question.workload
         said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
-    found = _answer_of(question, said)
+    found = file.completed(_answer_of(question, said))
     return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
 
