@@ -144,6 +144,32 @@ def test_a_second_core_changes_nothing_but_time(workload: str, parameters: tuple
     assert (one.messages, one.bytes, one.events) == (two.messages, two.bytes, two.events)
 
 
+@pytest.mark.parametrize(
+    ("workload", "of_closed"),
+    [
+        ("hpl", {"swap_above_gemm_from_panel", "gemm_bounds_until_panel"}),
+        ("hplmxp", {"gemm_bounds_until_panel"}),
+    ],
+)
+def test_models_of_a_workload_have_one_name_for_a_figure(workload: str, of_closed: set[str]) -> None:
+    """Of P that is no multiple of a node's ranks the closed form alone has a doubt."""
+    closed, engine = (
+        ask.ask(Question(workload=workload, model=model, nodes=4, ppn=6, parameters=(("n", "5000"), ("grid", "4x6"))))
+        for model in ("closed", "skeleton")
+    )
+    assert set(closed.figures) - set(engine.figures) == of_closed
+    assert not set(engine.figures) - set(closed.figures)
+    assert engine.figures["matrix_bytes_of_node"] == closed.figures["matrix_bytes_of_node"]
+    assert figure.of_all([closed.figures, engine.figures])[:2] == ["rate_flop_per_s", "of_gemm_rate_share"]
+    for one in (closed, engine):
+        rate = one.figures["rate_flop_per_s"]
+        assert rate * one.virtual_time_s == pytest.approx(2 / 3 * 5000**3, rel=0.01)
+        assert rate / one.figures["of_gemm_rate_share"] == pytest.approx(
+            closed.figures["rate_flop_per_s"] / closed.figures["of_gemm_rate_share"]
+        )
+    assert engine.warnings == ()
+
+
 @pytest.mark.usefixtures("stand_in")
 def test_each_question_of_many_has_one_core() -> None:
     """There are as many at a time as cores."""

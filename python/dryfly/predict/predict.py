@@ -226,10 +226,8 @@ def _show(
     printer: Printer, axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]
 ) -> None:
     rows = []
-    figures: list[str] = []
-    for case in made:
-        if case.key in answers:
-            figures = figures or list(figure.main(answers[case.key]["figures"]))[:_FIGURES_SHOWN]
+    known_of = [answers[case.key]["figures"] for case in made if case.key in answers]
+    figures = figure.of_all(known_of)[:_FIGURES_SHOWN]
     for case in made[:_ROWS_SHOWN]:
         answer = answers.get(case.key)
         if answer is None:

@@ -128,6 +128,8 @@ def answer(
         engine = question.row.engine or question.workload
         said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
     found = file.completed(_answer_of(question, said))
+    if question.workload == "hplmxp":
+        return skeleton_hplmxp.completed(found)
     return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
 
