@@ -5,6 +5,7 @@ The engine is a stand-in here, since these tests go without the simulator: it pr
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import data_folder
 from dryfly.case import placement
@@ -168,6 +170,65 @@ def test_models_of_a_workload_have_one_name_for_a_figure(workload: str, of_close
             closed.figures["rate_flop_per_s"] / closed.figures["of_gemm_rate_share"]
         )
     assert engine.warnings == ()
+
+
+def test_what_a_librarys_rules_chose_is_said() -> None:
+    """4 nodes of 2 ranks: within nodes, and between their leaders by the rule for other sizes."""
+    question = Question(workload="allreduce", nodes=4, ppn=2, parameters=(("bytes", "4096"),))
+    assert list(ask.ask(question).content()["chosen"]) == [
+        "allreduce of 4096 B on 8 ranks: hierarchical (mpich: hierarchy=yes)",
+        "allreduce of 4096 B on 4 ranks: rabenseifner (mpich)",
+    ]
+    named = replace(question, parameters=(("bytes", "4096"), ("algorithm", "ring")))
+    assert ask.ask(named).chosen == ()
+
+
+def test_what_a_tuning_file_chose_is_said_without_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "rules.conf"
+    file.write_text("1\n2 # allreduce\n1\n0 # ranks\n1\n0 4 0 0\n", encoding="utf-8")
+    given = (("library", "openmpi"), ("selection", str(file)), ("on_node", "nic"))
+    chosen = ask.ask(Question(workload="allreduce", nodes=4, parameters=given)).chosen
+    assert len(chosen) == 1
+    assert "(tuning file" in chosen[0]
+    assert str(tmp_path) not in chosen[0]
+
+
+def test_too_many_ranks_for_the_memory_are_one_sentence() -> None:
+    """Of 884,736 ranks in 400 MB."""
+    limited = ["bash", "-c", 'ulimit -v 400000; exec "$@"', "-", sys.executable, "-m", "dryfly", "predict", "halo"]
+    done = subprocess.run([*limited, "-N", "9216", "--ppn", "96"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    said = done.stderr.strip()
+    assert said.startswith("dryfly: halo: 884,736 ranks at level links need more memory than there is (ulimit -v: 390.")
+    assert said.endswith(
+        "accepted are fewer nodes or ranks of a node (--nodes, --ppn), or at a level that needs less (--level latency)"
+    )
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def program(me):\n    while True:\n        pass\n",
+        "def program(me):\n    while True:\n        me.compute(1e-6)\n",
+        "while True:\n    try:\n        pass\n    except Exception:\n        pass\n",
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--sweep", "ppn=1,2"]])
+def test_a_program_that_never_ends_is_ended(text: str, more: list[str], tmp_path: Path, dryfly: Run) -> None:
+    file = tmp_path / "endless.py"
+    file.write_text(text, encoding="utf-8")
+    done = dryfly("predict", str(file), "-N", "2", "--timeout", "1", *more)
+    assert done.returncode == 1
+    assert done.stderr == f"dryfly: {file}: writing down what its ranks do has not ended after 1 s\n"
+
+
+def test_what_ends_in_time_is_not_disturbed() -> None:
+    with within(60, "nothing"):
+        pass
+    with pytest.raises(RunError, match=r"that has not ended after 0\.05 s"), within(0.05, "that"):
+        for _ in itertools.count():
+            pass
 
 
 @pytest.mark.usefixtures("stand_in")

@@ -28,6 +28,11 @@ def find(name: str) -> Workload:
     )
 
 
+def reading(name: str) -> str:
+    """What takes the time before the engine starts, in words."""
+    return f"{name}: writing down what its ranks do"
+
+
 def is_recording(name: str) -> bool:
     return find(name).name == RECORDING.name
 

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
 from dryfly.base.printer import Printer
 from dryfly.base.units import time_text
 from dryfly.predict import ask, figure, held, pool, recorded_run, standing, summary, sweep, workloads
-from dryfly.predict.find import find, is_recording
+from dryfly.predict.find import find, is_recording, reading
 from dryfly.predict.question import Question
 from dryfly.predict.sweep import Axis, Case, Folder
 from dryfly.result import result
@@ -44,7 +45,8 @@ class How:
 
 
 def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: How) -> int:
-    row = find(workload)
+    with within(how.timeout_s, reading(workload)):
+        row = find(workload)
     base = {**given, "workload": workload, "parameters": pairs(words, row)}
     if is_recording(workload):
         base |= recorded_run.usual(workload, how.written)
@@ -61,7 +63,8 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
         return _many(base, axes, how, printer)
     question = Question(**base)
     _check_without_ranks([question], how)
-    ask.check(question)
+    with within(how.timeout_s, reading(workload)):
+        ask.check(question)
     if how.program is not None:
         held.check(question, how.program)
         if warning := held.warning(question):
@@ -158,7 +161,7 @@ def _seeds(count: int, first: int) -> Axis:
 
 
 def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> int:
-    made = sweep.cases(base, axes)
+    made = sweep.cases(base, axes, timeout_s=how.timeout_s)
     _check_without_ranks([case.question for case in made], how)
     folder = Folder(how.out) if how.out is not None else None
     if folder is not None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.case import gpus
@@ -14,7 +15,7 @@ from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
 from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp, skeleton_transformer
 from dryfly.predict.answer import Answer
-from dryfly.predict.find import is_recording
+from dryfly.predict.find import is_recording, reading
 from dryfly.predict.question import Question
 from dryfly.predict.skeleton_transformer import between_gpus
 from dryfly.predict.workloads import SKELETON
@@ -121,7 +122,8 @@ def answer(
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
     words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
     with RunFolder() as folder:
-        words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
+        with within(timeout_s, reading(question.workload)):
+            words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
         words += [] if listing is None else [f"messages={listing}"]
         words += [] if cores is None else [f"cores={cores}"]
         words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
@@ -157,6 +159,7 @@ def _answer_of(question: Question, said: Mapping[str, Any]) -> Answer:
         phases={name: took / _PS_PER_S for name, took in said.get("phases", {}).items()},
         figures=dict(said.get("figures", {})),
         values=dict(question.values),
+        chosen=tuple(said.get("chosen", ())),
         warnings=tuple(said.get("warnings", ())),
         messages=said.get("messages"),
         bytes=said.get("bytes"),

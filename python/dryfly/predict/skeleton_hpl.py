@@ -74,7 +74,7 @@ def completed(answer: Answer, prepared: Prepared) -> Answer:
         answer,
         figures={**figure.main(answer.figures), **beside, **answer.figures},
         values=prepared.values,
-        chosen=tuple(prepared.choice.reasons),
+        chosen=(*prepared.choice.reasons, *answer.chosen),
         calibrated=closed_hpl.calibrated(asked),
         details={**answer.details, "closed_time_s": prepared.closed_time_s},
     )

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole_by
 from dryfly.base.store import Store
 from dryfly.machine.schema import FIELDS
 from dryfly.predict import ask
-from dryfly.predict.find import find
+from dryfly.predict.find import find, reading
 from dryfly.predict.question import Question
 from dryfly.predict.workloads import OPTIONS
 
@@ -83,8 +84,9 @@ def check_given(axes: Sequence[Axis], base: Mapping[str, Any], written: Collecti
             raise UserError(f"--set {each.name}={sets[each.name]} and --sweep {each.name}: accepted is one of the two")
 
 
-def cases(base: Mapping[str, Any], axes: Sequence[Axis]) -> list[Case]:
-    """`base`: fields of Question. Raises UserError where a combination cannot be asked."""
+def cases(base: Mapping[str, Any], axes: Sequence[Axis], *, timeout_s: float | None = None) -> list[Case]:
+    """`base`: fields of Question. Raises UserError where a combination cannot be asked, RunError where finding out
+    takes longer."""
     names = [each.name for each in axes]
     for name in names:
         if names.count(name) > 1:
@@ -101,9 +103,10 @@ def cases(base: Mapping[str, Any], axes: Sequence[Axis]) -> list[Case]:
     for values in itertools.product(*(each.values for each in axes)):
         shown = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
         try:
-            question = Question(**_changed(base, axes, values))
-            ask.check(question)
-            made.append(Case(question=question, values=values, key=ask.key(question)))
+            with within(timeout_s, reading(base["workload"])):
+                question = Question(**_changed(base, axes, values))
+                ask.check(question)
+                made.append(Case(question=question, values=values, key=ask.key(question)))
         except UserError as error:
             raise UserError(f"--sweep {shown}: {error}" if shown else str(error)) from None
     return made
