@@ -267,6 +267,7 @@ def test_the_published_rows_are_held_against_one_calibrated_one() -> None:
 
 def test_rows_of_another_machine_are_not_shown() -> None:
     assert standing.is_known(hpl())
+    assert not standing.is_known(hpl(nodes=64))
     assert not standing.is_known(hpl(machine="frontier", nodes=64))
     assert not standing.is_known(hpl(sets=("fabric.link.rate=100 Gb/s",)))
 

@@ -14,6 +14,10 @@ from dryfly.cli import complete
 from dryfly.cli.options import CASE, CONTEXT, how, option
 
 _SWEPT = "Each of these values; several --sweep: every combination. A parameter, an option or a machine's field."
+_SOFTWARE = (
+    "measured: the MPI library's own code costs what was counted for such messages (mpi measure), where it was; none: "
+    "every call costs what the machine says."
+)
 
 
 @click.command("predict", context_settings={**CONTEXT, "ignore_unknown_options": True})
@@ -32,7 +36,7 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @option("--set", "sets", **CASE["sets"][1])
 @option("--faults", **CASE["faults"][1])
 @option("--noise", default="none", **CASE["noise"][1])
-@option("--software", default="none", **CASE["software"][1])
+@option("--software", default="none", **{**CASE["software"][1], "help": _SOFTWARE})
 @option("--mpi", **CASE["mpi"][1])
 @option("--fit", is_flag=True, help="hpl: choose N, NB and P x Q for the memory, and say why.")
 @option("--parameters", "show", is_flag=True, help="List the workload's parameters, and end.")

@@ -55,6 +55,8 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
     axes = [sweep.axis(text, workload) for text in how.sweeps]
     sweep.check_given(axes, base, how.written)
     if how.seeds is not None:
+        if any(each.name == "seed" for each in axes):
+            raise UserError(f"--seeds {how.seeds} and --sweep seed: accepted is one of the two")
         axes.append(_seeds(how.seeds, int(base.get("seed", _SEED))))
     if how.program is not None:
         held.check_workload(workload)  # before a parameter is added that others may not have
@@ -205,12 +207,15 @@ def _ask_all(
     else:
         outcomes = pool.on_cores(contents, jobs=jobs, timeout_s=how.timeout_s)
     status = 0
+    failures: dict[str, int] = {}
     for number, (at, told) in enumerate(outcomes, 1):
         case = once[at]
         name = _name(axes, case)
         if "failure" in told:
             status = status or int(told["status"])
-            printer.say(f"{name}: {told['failure']}")
+            failures[told["failure"]] = failures.get(told["failure"], 0) + 1
+            if failures[told["failure"]] == 1:
+                printer.say(f"{name}: {told['failure']}")
             continue
         answers[case.key] = told["answer"]
         if folder is not None:
@@ -218,6 +223,10 @@ def _ask_all(
         time = figure.seconds_text(told["answer"]["virtual_time_s"])
         if len(once) <= _ROWS_SHOWN or number % (len(once) // 100) == 0:
             printer.line(f"dryfly: {number} of {len(once)}: {name}: {time}")
+    for sentence, count in failures.items():
+        if count > 1:
+            printer.say(f"so for {count - 1:,} other cases of {len(once):,}: {sentence}" if len(failures) > 1 else
+                        f"so for {count - 1:,} other cases of {len(once):,}")  # fmt: skip
     return status
 
 

@@ -52,7 +52,7 @@ class Question:
             object.__setattr__(self, "model", row.models[0])
         if self.model not in row.models:
             raise UserError(f"--model {self.model}: {row.name} has {' and '.join(row.models)}")
-        object.__setattr__(self, "values", tuple(row.values(given, str(self.model)).items()))
+        object.__setattr__(self, "values", tuple(self._values(row, given).items()))
         machine = self.loaded
         if self.ppn is None:
             object.__setattr__(self, "ppn", _ranks_of_node(row, machine))
@@ -61,6 +61,12 @@ class Question:
         if self.level is None and self.model == SKELETON:
             object.__setattr__(self, "level", "links")
         self._check(machine)
+
+    def _values(self, row: Workload, given: Mapping[str, str]) -> dict[str, str]:
+        try:
+            return row.values(given, str(self.model))
+        except UserError as error:
+            raise UserError(f"{self.workload}: {error}" if row.is_file else str(error)) from None
 
     def _usual_nodes(self, machine: Machine) -> int:
         """All, unless a file for --place gives some; of a GOAL file or a recording as many as its ranks need."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,15 +102,27 @@ def cases(base: Mapping[str, Any], axes: Sequence[Axis], *, timeout_s: float | N
         raise UserError(f"--sweep: {count:,} combinations; accepted are up to {CASES_MAX:,}")
     made = []
     for values in itertools.product(*(each.values for each in axes)):
-        shown = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
         try:
             with within(timeout_s, reading(base["workload"])):
                 question = Question(**_changed(base, axes, values))
                 ask.check(question)
                 made.append(Case(question=question, values=values, key=ask.key(question)))
         except UserError as error:
-            raise UserError(f"--sweep {shown}: {error}" if shown else str(error)) from None
+            raise UserError(_refused(names, values, str(error))) from None
     return made
+
+
+def _refused(names: Sequence[str], values: Sequence[str], error: str) -> str:
+    """With the case's values, but those that the sentence begins with itself."""
+    others = []
+    for name, value in zip(names, values, strict=True):
+        written = f"{name}={value}"
+        error = written + error.removeprefix(f"--{name} {value}") if error.startswith(f"--{name} {value}") else error
+        if not re.search(rf"^(\S+: )?{re.escape(written)}\b", error):
+            others.append(written)
+    if others:
+        return f"--sweep {', '.join(others)}: {error}"
+    return f"--sweep {error}" if names else error
 
 
 def _changed(base: Mapping[str, Any], axes: Sequence[Axis], values: Sequence[str]) -> dict[str, Any]:
