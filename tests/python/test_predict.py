@@ -540,6 +540,33 @@ def test_what_a_program_takes_is_a_parameter(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
+def test_a_program_may_be_run_on_fewer_ranks(tmp_path: Path) -> None:
+    """Then as many nodes as these need, if nobody says. What the program itself calls so is the program's."""
+    file = tmp_path / "ring.py"
+    file.write_text(_RING, encoding="utf-8")
+    question = Question(workload=str(file), ppn=2, parameters=(("ranks", "5"), ("library", "openmpi")))
+    ask.check(question)
+    said = skeleton.answer(question).warnings[0]
+    assert "'nodes': '3'" in said
+    assert "'library': 'openmpi'" in said
+    assert "'ranks'" not in said
+    file.write_text("def program(me, ranks=7):\n    assert me.size == 2\n    me.compute(ranks)\n", encoding="utf-8")
+    ask.check(Question(workload=str(file), nodes=2))
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_costs_of_calls_may_be_others_than_the_machines(tmp_path: Path) -> None:
+    file = tmp_path / "ring.py"
+    file.write_text(_RING, encoding="utf-8")
+    question = Question(workload=str(file), nodes=2, charged=(("host.send_ps", 5), ("host.sent_ps", 6)))
+    assert of_content(json.loads(json.dumps(question.content()))) == question
+    lines = skeleton.spec_of(question).splitlines()
+    assert [line for line in lines if line.startswith(("host.send_ps", "host.sent_ps"))] == [
+        "host.send_ps 5", "host.sent_ps 6",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_a_goal_file_is_on_as_many_nodes_as_it_needs(tmp_path: Path) -> None:
     file = tmp_path / "f.goal"
     file.write_text("num_ranks 7\n", encoding="utf-8")
@@ -579,7 +606,7 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
         ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "model": "closed"},
          "--model closed: skeleton in Python has skeleton"),
         ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("sizes", "8"),)},
-         "skeleton in Python has no parameter sizes; there are size, on_node"),
+         "s.py: skeleton in Python has no parameter sizes; there are size, on_node, library, ranks"),
         ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("size", "8.5"),)},
          "size=8.5: accepted is a whole number, or a size such as 8 KiB"),
         ("s.py", "def program(me, size=8):\n    me.send(1 - me.rank, size)\n",
@@ -590,6 +617,8 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
          "s.py: parameter sizes of program has no default; accepted are parameters by name with a default"),
         ("s.py", "def program(me, on_node=1):\n    pass\n", {"nodes": 2},
          "s.py: parameter on_node of program: the name"),
+        ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "parameters": (("ranks", "3"),)},
+         "s.py has 3 ranks, and 2 nodes with 1 ranks are 2; accepted are at least as many"),
         ("s.py", "def program(me, nodes=3):\n    pass\n", {"nodes": 2},
          "s.py: parameter nodes of program: the name is taken"),
         ("s.py", "def program(me, timeout=8192):\n    pass\n", {"nodes": 2},

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from dryfly.base.errors import UserError
 from dryfly.cli import complete
-from dryfly.cli.options import CASE, CONTEXT, how, option
+from dryfly.cli.options import CASE, CONTEXT, how, option, written
 
 _SWEPT = "Each of these values; several --sweep: every combination. A parameter, an option or a machine's field."
 _SOFTWARE = (
@@ -90,11 +88,6 @@ def command(
         timeout_s=timeout_s,
         quiet=quiet,
         program=program,
-        written=_written(given),
+        written=written(given),
     )
     sys.exit(predict.predict(workload, parameters, given, ways))
-
-
-def _written(given: Mapping[str, Any]) -> frozenset[str]:
-    source = click.get_current_context().get_parameter_source
-    return frozenset(name for name in given if source(name) is ParameterSource.COMMANDLINE)

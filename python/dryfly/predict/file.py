@@ -22,7 +22,7 @@ def check(question: Question) -> None:
     """Raises UserError: a file that cannot be read, a program that cannot be written down, too few ranks."""
     if not question.row.is_file:
         return
-    ranks = ranks_of(question.workload)
+    ranks = ranks_of(question.workload, dict(question.values))
     if ranks is not None and ranks > question.ranks:
         raise UserError(
             f"{question.workload} has {ranks:,} ranks, and {question.nodes:,} nodes with {question.ppn} ranks are "
@@ -41,7 +41,7 @@ def digest(question: Question) -> str:
         return goal.digest(question.workload)
     if is_recording(question.workload):
         return recorded_run.digest(question.workload)
-    return python_file.digest(question.workload, question.ranks, dict(question.values))
+    return python_file.digest(question.workload, _ranks(question), dict(question.values))
 
 
 def arguments(question: Question, folder: Path) -> list[str]:
@@ -58,7 +58,12 @@ def arguments(question: Question, folder: Path) -> list[str]:
 def _schedule(question: Question) -> Schedule:
     if is_recording(question.workload):
         return recorded_run.recording(question.workload).schedule
-    return python_file.recorded(question.workload, question.ranks, dict(question.values))
+    return python_file.recorded(question.workload, _ranks(question), dict(question.values))
+
+
+def _ranks(question: Question) -> int:
+    given = ranks_of(question.workload, dict(question.values))
+    return question.ranks if given is None else given
 
 
 def completed(answer: Answer) -> Answer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dryfly.base.errors import UserError
 from dryfly.predict import python_file, recorded_run
 from dryfly.predict.workloads import GOAL, RECORDING, ROWS, Workload
@@ -37,9 +39,12 @@ def is_recording(name: str) -> bool:
     return find(name).name == RECORDING.name
 
 
-def ranks_of(name: str) -> int | None:
+def ranks_of(name: str, values: Mapping[str, str]) -> int | None:
     """How many a file or a recording has, whatever the nodes have places for. None: as many as those. Raises
     UserError."""
-    if find(name) is GOAL:
+    row = find(name)
+    if row is GOAL:
         return goal.ranks_of(name)
+    if row.is_file and name.endswith(".py"):
+        return python_file.ranks_given(name, values)
     return recorded_run.ranks_of(name) if is_recording(name) else None

@@ -62,7 +62,10 @@ def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: 
         held.check_workload(workload)  # before a parameter is added that others may not have
         base["parameters"] = _through_nics(base["parameters"])
     if axes or how.out is not None:
-        return _many(base, axes, how, printer)
+        status, told = many(base, axes, how, printer)
+        if how.json_file is not None:
+            result.write(told, how.json_file)
+        return status
     question = Question(**base)
     _check_without_ranks([question], how)
     with within(how.timeout_s, reading(workload)):
@@ -162,7 +165,9 @@ def _seeds(count: int, first: int) -> Axis:
     return Axis(name="seed", kind="option", values=tuple(str(first + number) for number in range(count)))
 
 
-def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> int:
+def many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> tuple[int, dict[str, Any]]:
+    """All combinations: the exit status of the first that failed, and all answers as JSON has them. `base`: fields of
+    Question."""
     made = sweep.cases(base, axes, timeout_s=how.timeout_s)
     _check_without_ranks([case.question for case in made], how)
     folder = Folder(how.out) if how.out is not None else None
@@ -183,11 +188,9 @@ def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Prin
     _show(printer, axes, made, answers)
     if how.seeds is not None:
         _show_seeds(printer, axes, made, answers)
-    if how.json_file is not None:
-        result.write(_content(axes, made, answers), how.json_file)
     if folder is not None:
         printer.line(f'dryfly: {folder.path}: {sweep.TABLE}; "dryfly report {folder.path} -o FILE.html" draws it')
-    return status
+    return status, _content(axes, made, answers)
 
 
 def _ask_all(

@@ -43,6 +43,7 @@ class Question:
     software: str = "none"
     mpi: str | None = None  # whose own code is charged, with software
     parameters: tuple[tuple[str, str], ...] = ()
+    charged: tuple[tuple[str, int], ...] = ()  # what calls cost, in ps by names of the spec, in place of the machine's
     fit: bool = False  # order, block and grid of HPL are chosen even where they have defaults
     values: tuple[tuple[str, str], ...] = field(default=(), init=False)
 
@@ -73,7 +74,7 @@ class Question:
         listed = nodes_listed(machine, self.place)
         if listed is not None:
             return listed
-        ranks = ranks_of(self.workload)
+        ranks = ranks_of(self.workload, dict(self.values))
         return machine.nodes_max if ranks is None else -(-ranks // max(self.ppn or 1, 1))
 
     @property
@@ -166,6 +167,7 @@ def of_content(content: Mapping[str, Any]) -> Question:
     tuples = {
         "sets": tuple(content["sets"]),
         "parameters": tuple((name, value) for name, value in content["parameters"]),
+        "charged": tuple((name, value) for name, value in content["charged"]),
     }
     return Question(**{**content, **tuples})
 

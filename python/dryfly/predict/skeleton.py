@@ -21,13 +21,13 @@ from dryfly.predict.skeleton_transformer import between_gpus
 from dryfly.predict.workloads import SKELETON
 from dryfly.scenario import faults, noise
 from dryfly.skeleton import motif
-from dryfly.skeleton.replay import without_cpu
+from dryfly.skeleton.replay import with_costs, without_cpu
 
 _PS_PER_S = 10**12
 _BANDWIDTH_BYTES = 131072  # of GPCNeT's test of that name
 # On the level `packet`: some ten minutes of a core. Who gives a time for it (--timeout) may have more.
 MOST_PACKETS = 500_000_000
-_OF_FILES = ("selection", "calc")  # what these say is passed with the files
+_OF_FILES = ("selection", "calc", "ranks")  # what these say is passed with the files
 
 
 def check(question: Question) -> None:
@@ -100,6 +100,8 @@ def spec_of(question: Question) -> str:
     spec = resolved + (gpus.spec_lines(machine, of_skeletons=True) if between_gpus(question) else "")
     if is_recording(question.workload):
         return without_cpu(spec)
+    if question.charged:
+        return with_costs(spec, dict(question.charged))
     if question.software == "none":
         return spec
     table = software.charged(question.software, libraries.select(question.mpi))

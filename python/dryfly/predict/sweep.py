@@ -22,7 +22,7 @@ from dryfly.machine.schema import FIELDS
 from dryfly.predict import ask
 from dryfly.predict.find import find, reading
 from dryfly.predict.question import Question
-from dryfly.predict.workloads import OPTIONS
+from dryfly.predict.workloads import OPTIONS, Workload
 
 CASES_MAX = 100_000
 SWEEP, TABLE, CASES = "sweep.json", "table.parquet", "cases"
@@ -44,6 +44,12 @@ class Case:
 
 
 def axis(text: str, workload: str) -> Axis:
+    """Raises UserError."""
+    return axis_of(text, find(workload), workload)
+
+
+def axis_of(text: str, row: Workload, called: str) -> Axis:
+    """`called`: what users know the workload as. Raises UserError."""
     name, equals, listed = text.partition("=")
     name = name.strip()
     values = tuple(value.strip().strip('"') for value in listed.split(","))
@@ -51,11 +57,10 @@ def axis(text: str, workload: str) -> Axis:
         raise UserError(f'--sweep "{text}": accepted is NAME=VALUE,VALUE,...')
     if len(set(values)) != len(values):
         raise UserError(f'--sweep "{text}": a value is there twice')
-    return Axis(name=name, kind=_kind(name, workload), values=values)
+    return Axis(name=name, kind=_kind(name, row, called), values=values)
 
 
-def _kind(name: str, workload: str) -> str:
-    row = find(workload)
+def _kind(name: str, row: Workload, called: str) -> str:
     if any(each.name == name for each in row.parameters):
         return "parameter"
     if name in OPTIONS:
@@ -69,7 +74,7 @@ def _kind(name: str, workload: str) -> str:
     mean = f"; did you mean {close[0]}?" if close else ""
     parameters = ", ".join(each.name for each in row.parameters)
     raise UserError(
-        f"--sweep {name}: that is neither a parameter of {workload} ({parameters}) nor an option "
+        f"--sweep {name}: that is neither a parameter of {called} ({parameters}) nor an option "
         f"({', '.join(OPTIONS)}) nor a field of a machine{mean}"
     )
 

@@ -512,7 +512,14 @@ GOAL = Workload(name="GOAL file", about="the schedule of a file as LogGOPSim and
                 parameters=(Parameter(name="calc", field=time("", "of a calc of 1", least=1, most=10**12),
                                       default="1 ns"), _ON_NODE))  # fmt: skip
 PYTHON = Workload(name="skeleton in Python", about="program(me, ...) of a Python file, on all ranks", engine="schedule",
-                  models=(SKELETON,), one_size=False, is_file=True, parameters=(_ON_NODE,))  # fmt: skip
+                  models=(SKELETON,), one_size=False, is_file=True,
+                  parameters=(
+                      _ON_NODE,
+                      _of_skeleton("library", _choice("whose choice of algorithms; without it a collective has one",
+                                                      "mpich", "openmpi")),
+                      _of_skeleton("ranks", count("", "that there are, the first ones; without it all of the nodes'",
+                                                  least=1, most=2**24)),
+                  ))  # fmt: skip
 RECORDING = Workload(name="recording", about="a run that dryfly run --record has recorded, replayed on the first ranks",
                      engine="schedule", models=(SKELETON,), one_size=False, is_file=True,
                      parameters=(_ON_NODE,))  # fmt: skip
