@@ -62,10 +62,11 @@ Rate run(Way way, std::uint32_t nodes, std::uint32_t ranks_per_node, const Job::
           stage.job().fingerprint()};
 }
 
-// What stands beside the figures. LogGOPSim has no topology: "more than 1 million events per second on a single
-// processor", on one of its time (T. Hoefler, T. Schneider and A. Lumsdaine: LogGOPSim - Simulating Large-Scale
-// Applications in the LogGOPS Model, HPDC 2010, doi:10.1145/1851476.1851564, abstract). Of SMPI no such rate was found;
-// bench/alltoall_256.py has what an exchange among 256 ranks on a dragonfly takes it: 5.3 s for 255 * 256 messages.
+// What stands beside the figures. LogGOPSim has no topology, and is published with more than a million events a second
+// on one processor of its time (T. Hoefler, T. Schneider and A. Lumsdaine: LogGOPSim - Simulating Large-Scale
+// Applications in the LogGOPS Model, HPDC 2010, doi:10.1145/1851476.1851564, abstract; certainty M, no text of it was
+// at hand). Of SMPI no such rate was found; bench/alltoall_256.py has what an exchange among 256 ranks on a dragonfly
+// takes it: 5.3 s for 255 * 256 messages.
 constexpr double loggopsim_events_per_s = 1e6;
 constexpr double smpi_messages_per_s = 255 * 256 / 5.3;
 
