@@ -6,12 +6,14 @@
 // messages=FILE: a line for each message that was sent, in their order: source, target, bytes.
 // most_packets=N: on the level `packet` what would be sent is counted first, and refused where it is more.
 //
-// One JSON object on standard output. Exit status 2: something cannot be used; the sentence is on stderr.
+// One JSON object on standard output. Exit status 2: something cannot be used; the sentence is on stderr. 3: there is
+// not enough memory.
 #include <chrono>
 #include <exception>
 #include <fstream>
 #include <iostream>
 #include <iterator>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -64,6 +66,10 @@ void write(JsonWriter& json, const std::string& workload, const Stage& stage, co
   json.begin_object();
   for (const auto& [name, value] : answer.figures) json.member(name, value);
   json.end_object();
+  json.key("chosen");
+  json.begin_array();
+  for (const std::string& sentence : answer.chosen) json.value(sentence);
+  json.end_array();
   json.end_object();
 }
 
@@ -112,6 +118,9 @@ int run(std::span<const char* const> words) {
 int main(int count, char** words) {
   try {
     return dryfly::motif::run({words, static_cast<std::size_t>(count)});
+  } catch (const std::bad_alloc&) {
+    std::cerr << "dryfly-motif: there is not enough memory\n";
+    return 3;
   } catch (const std::exception& error) {
     std::cerr << "dryfly-motif: " << error.what() << '\n';
     return 2;

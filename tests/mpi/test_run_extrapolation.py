@@ -68,6 +68,26 @@ def test_the_command_writes_a_skeleton_and_refuses_a_program_without_a_rule(
     content = json.loads(answer.read_text())
     # A barrier and 5 sums, and another for the slowest rank's time: 7 times 10 rounds of 1,024 messages.
     assert content["messages"] == 7 * 10 * 1024
+    # By the code of dryfly predict: half the barriers' rounds on 32 ranks, and later with noise.
+    flags = (
+        "--noise",
+        "machine",
+        "--sweep",
+        "ranks=32,1024",
+        "--sweep",
+        "noise=none",
+        "--sweep",
+        "place=packed,spread",
+    )
+    assert "--noise machine and --sweep noise" in dryfly("extrapolate", *folders, "-n", "1024", *flags).stderr
+    flags = ("--noise", "machine", "--sweep", "ranks=32,1024")
+    dryfly("extrapolate", *folders, "-n", "1024", *flags, "--json", answer).succeeded()
+    noisy = json.loads(answer.read_text())
+    assert [case["answer"]["messages"] for case in noisy["sweep"]["cases"]] == [7 * 5 * 32, 7 * 10 * 1024]
+    assert noisy["sweep"]["cases"][1]["answer"]["fingerprint"] == noisy["fingerprint"] != content["fingerprint"]
+    unknown = dryfly("extrapolate", *folders, "-n", "1024", "--sweep", "nodez=2,3")
+    assert unknown.exit_status == 2
+    assert "did you mean nodes?" in unknown.stderr
     rings = [_recorded(dryfly, tmp_path, programs.micro("ring.c"), ranks, ()) for ranks in (4, 8, 16)]
     ended = dryfly("extrapolate", *rings, "-n", "64")
     assert ended.exit_status == 1

@@ -97,6 +97,21 @@ def test_a_replay_is_the_same_each_time_and_needs_enough_nodes(
         recording.run(replace(recording.where, nodes=4))
 
 
+def test_a_recording_is_predicted_as_it_is_replayed(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    """Where it was recorded, and elsewhere; without a word on the recording's machine."""
+    recording = _recorded(dryfly, tmp_path / "run", ("-N", "4", "--ppn", "2"), programs.check("halo.c"))
+    for flags, where in (
+        ((), recording.where),
+        (("--machine", "frontier", "--place", "spread"), replace(recording.where, machine="frontier", place="spread")),
+    ):
+        file = tmp_path / "answer.json"
+        dryfly("predict", tmp_path / "run", *flags, "--json", file).succeeded()
+        answer = json.loads(file.read_text(encoding="utf-8"))
+        played = recording.run(where, level="links")
+        assert answer["fingerprint"] == played.fingerprint
+        assert answer["virtual_time_s"] == played.virtual_time_s
+
+
 def test_a_skeleton_in_python_takes_what_the_program_takes(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
     """Within a quarter: the skeleton has the machine's costs of calls, the program those of MPICH's own code."""
     program = tmp_path / "pair.py"

@@ -5,6 +5,7 @@ The engine is a stand-in here, since these tests go without the simulator: it pr
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.paths import data_folder
 from dryfly.case import placement
@@ -144,6 +146,91 @@ def test_a_second_core_changes_nothing_but_time(workload: str, parameters: tuple
     assert (one.messages, one.bytes, one.events) == (two.messages, two.bytes, two.events)
 
 
+@pytest.mark.parametrize(
+    ("workload", "of_closed"),
+    [
+        ("hpl", {"swap_above_gemm_from_panel", "gemm_bounds_until_panel"}),
+        ("hplmxp", {"gemm_bounds_until_panel"}),
+    ],
+)
+def test_models_of_a_workload_have_one_name_for_a_figure(workload: str, of_closed: set[str]) -> None:
+    """Of P that is no multiple of a node's ranks the closed form alone has a doubt."""
+    closed, engine = (
+        ask.ask(Question(workload=workload, model=model, nodes=4, ppn=6, parameters=(("n", "5000"), ("grid", "4x6"))))
+        for model in ("closed", "skeleton")
+    )
+    assert set(closed.figures) - set(engine.figures) == of_closed
+    assert not set(engine.figures) - set(closed.figures)
+    assert engine.figures["matrix_bytes_of_node"] == closed.figures["matrix_bytes_of_node"]
+    assert figure.of_all([closed.figures, engine.figures])[:2] == ["rate_flop_per_s", "of_gemm_rate_share"]
+    for one in (closed, engine):
+        rate = one.figures["rate_flop_per_s"]
+        assert rate * one.virtual_time_s == pytest.approx(2 / 3 * 5000**3, rel=0.01)
+        assert rate / one.figures["of_gemm_rate_share"] == pytest.approx(
+            closed.figures["rate_flop_per_s"] / closed.figures["of_gemm_rate_share"]
+        )
+    assert engine.warnings == ()
+
+
+def test_what_a_librarys_rules_chose_is_said() -> None:
+    """4 nodes of 2 ranks: within nodes, and between their leaders by the rule for other sizes."""
+    question = Question(workload="allreduce", nodes=4, ppn=2, parameters=(("bytes", "4096"),))
+    assert list(ask.ask(question).content()["chosen"]) == [
+        "allreduce of 4096 B on 8 ranks: hierarchical (mpich: hierarchy=yes)",
+        "allreduce of 4096 B on 4 ranks: rabenseifner (mpich)",
+    ]
+    named = replace(question, parameters=(("bytes", "4096"), ("algorithm", "ring")))
+    assert ask.ask(named).chosen == ()
+
+
+def test_what_a_tuning_file_chose_is_said_without_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "rules.conf"
+    file.write_text("1\n2 # allreduce\n1\n0 # ranks\n1\n0 4 0 0\n", encoding="utf-8")
+    given = (("library", "openmpi"), ("selection", str(file)), ("on_node", "nic"))
+    chosen = ask.ask(Question(workload="allreduce", nodes=4, parameters=given)).chosen
+    assert len(chosen) == 1
+    assert "(tuning file" in chosen[0]
+    assert str(tmp_path) not in chosen[0]
+
+
+def test_too_many_ranks_for_the_memory_are_one_sentence() -> None:
+    """Of 884,736 ranks in 400 MB."""
+    limited = ["bash", "-c", 'ulimit -v 400000; exec "$@"', "-", sys.executable, "-m", "dryfly", "predict", "halo"]
+    done = subprocess.run([*limited, "-N", "9216", "--ppn", "96"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    said = done.stderr.strip()
+    assert said.startswith("dryfly: halo: 884,736 ranks at level links need more memory than there is (ulimit -v: 390.")
+    assert said.endswith(
+        "accepted are fewer nodes or ranks of a node (--nodes, --ppn), or at a level that needs less (--level latency)"
+    )
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def program(me):\n    while True:\n        pass\n",
+        "def program(me):\n    while True:\n        me.compute(1e-6)\n",
+        "while True:\n    try:\n        pass\n    except Exception:\n        pass\n",
+    ],
+)
+@pytest.mark.parametrize("more", [[], ["--sweep", "ppn=1,2"]])
+def test_a_program_that_never_ends_is_ended(text: str, more: list[str], tmp_path: Path, dryfly: Run) -> None:
+    file = tmp_path / "endless.py"
+    file.write_text(text, encoding="utf-8")
+    done = dryfly("predict", str(file), "-N", "2", "--timeout", "1", *more)
+    assert done.returncode == 1
+    assert done.stderr == f"dryfly: {file}: writing down what its ranks do has not ended after 1 s\n"
+
+
+def test_what_ends_in_time_is_not_disturbed() -> None:
+    with within(60, "nothing"):
+        pass
+    with pytest.raises(RunError, match=r"that has not ended after 0\.05 s"), within(0.05, "that"):
+        for _ in itertools.count():
+            pass
+
+
 @pytest.mark.usefixtures("stand_in")
 def test_each_question_of_many_has_one_core() -> None:
     """There are as many at a time as cores."""
@@ -180,6 +267,7 @@ def test_the_published_rows_are_held_against_one_calibrated_one() -> None:
 
 def test_rows_of_another_machine_are_not_shown() -> None:
     assert standing.is_known(hpl())
+    assert not standing.is_known(hpl(nodes=64))
     assert not standing.is_known(hpl(machine="frontier", nodes=64))
     assert not standing.is_known(hpl(sets=("fabric.link.rate=100 Gb/s",)))
 
@@ -452,6 +540,33 @@ def test_what_a_program_takes_is_a_parameter(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
+def test_a_program_may_be_run_on_fewer_ranks(tmp_path: Path) -> None:
+    """Then as many nodes as these need, if nobody says. What the program itself calls so is the program's."""
+    file = tmp_path / "ring.py"
+    file.write_text(_RING, encoding="utf-8")
+    question = Question(workload=str(file), ppn=2, parameters=(("ranks", "5"), ("library", "openmpi")))
+    ask.check(question)
+    said = skeleton.answer(question).warnings[0]
+    assert "'nodes': '3'" in said
+    assert "'library': 'openmpi'" in said
+    assert "'ranks'" not in said
+    file.write_text("def program(me, ranks=7):\n    assert me.size == 2\n    me.compute(ranks)\n", encoding="utf-8")
+    ask.check(Question(workload=str(file), nodes=2))
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_costs_of_calls_may_be_others_than_the_machines(tmp_path: Path) -> None:
+    file = tmp_path / "ring.py"
+    file.write_text(_RING, encoding="utf-8")
+    question = Question(workload=str(file), nodes=2, charged=(("host.send_ps", 5), ("host.sent_ps", 6)))
+    assert of_content(json.loads(json.dumps(question.content()))) == question
+    lines = skeleton.spec_of(question).splitlines()
+    assert [line for line in lines if line.startswith(("host.send_ps", "host.sent_ps"))] == [
+        "host.send_ps 5", "host.sent_ps 6",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_a_goal_file_is_on_as_many_nodes_as_it_needs(tmp_path: Path) -> None:
     file = tmp_path / "f.goal"
     file.write_text("num_ranks 7\n", encoding="utf-8")
@@ -491,7 +606,7 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
         ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "model": "closed"},
          "--model closed: skeleton in Python has skeleton"),
         ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("sizes", "8"),)},
-         "skeleton in Python has no parameter sizes; there are size, on_node"),
+         "s.py: skeleton in Python has no parameter sizes; there are size, on_node, library, ranks"),
         ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("size", "8.5"),)},
          "size=8.5: accepted is a whole number, or a size such as 8 KiB"),
         ("s.py", "def program(me, size=8):\n    me.send(1 - me.rank, size)\n",
@@ -502,6 +617,8 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
          "s.py: parameter sizes of program has no default; accepted are parameters by name with a default"),
         ("s.py", "def program(me, on_node=1):\n    pass\n", {"nodes": 2},
          "s.py: parameter on_node of program: the name"),
+        ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "parameters": (("ranks", "3"),)},
+         "s.py has 3 ranks, and 2 nodes with 1 ranks are 2; accepted are at least as many"),
         ("s.py", "def program(me, nodes=3):\n    pass\n", {"nodes": 2},
          "s.py: parameter nodes of program: the name is taken"),
         ("s.py", "def program(me, timeout=8192):\n    pass\n", {"nodes": 2},

@@ -19,6 +19,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from dryfly.base.errors import UserError
+from dryfly.base.paths import MOTIF, native
 from dryfly.predict import pool, sweep
 from dryfly.predict.sweep import axis, cases
 from dryfly.report import sweep_report
@@ -84,12 +85,12 @@ def test_every_combination_is_asked_once() -> None:
         ("nb", '--sweep "nb": accepted is NAME=VALUE,VALUE,...'),
         ("nb=1,,2", '--sweep "nb=1,,2": accepted is NAME=VALUE,VALUE,...'),
         ("nb=1,1", '--sweep "nb=1,1": a value is there twice'),
-        ("nb=1,x", "--sweep nb=x: nb=x: a count is a whole number"),
+        ("nb=1,x", "--sweep nb=x: a count is a whole number"),
         ("nodes=8,20000", "--sweep nodes=20000: aurora has 10624 nodes; 20000 are asked for"),
         ("nodes=8,many", "--sweep nodes=many: accepted is a whole number"),
         ("fabric.link.rate=200 Gb/s,3", '--sweep fabric.link.rate=3: machine aurora: fabric.link.rate = "3": a rate'),
         ("fabric.qos.llbe.bulk=1 %", "--sweep fabric.qos.llbe.bulk=1 %: --set fabric.qos.llbe.bulk: there is no such"),
-        ("grid=8x48,7x7", "--sweep grid=7x7: grid=7x7 has 49 processes"),
+        ("grid=8x48,7x7", "--sweep grid=7x7 has 49 processes"),
         ("level=links,packet", "--sweep level=links: --level has no effect on --model closed"),
     ],
 )
@@ -98,9 +99,37 @@ def test_a_mistake_in_any_case_is_told_before_the_first(text: str, sentence: str
         cases(_BASE, [axis(text, "hpl")])
 
 
+@pytest.mark.parametrize(
+    ("names", "values", "error", "sentence"),
+    [
+        (["a", "b"], ["1", "2"], "b=2: no", "--sweep a=1: b=2: no"),
+        (["seed"], ["-1"], "--seed -1: accepted is 0", "--sweep seed=-1: accepted is 0"),
+        (["n"], ["1"], "n=12: no", "--sweep n=1: n=12: no"),
+        (["size"], ["x"], "s.py: size=x: no", "--sweep s.py: size=x: no"),
+        ([], [], "no", "no"),
+    ],
+)
+def test_no_word_of_a_mistake_is_there_twice(names: list[str], values: list[str], error: str, sentence: str) -> None:
+    assert sweep._refused(names, values, error) == sentence
+
+
+def test_seeds_in_two_ways_are_named_both(dryfly: Run) -> None:
+    done = dryfly("predict", "halo", "-N", "2", "--seeds", "3", "--sweep", "seed=1,2")
+    assert (done.returncode, done.stderr) == (2, "dryfly: --seeds 3 and --sweep seed: accepted is one of the two\n")
+
+
+def test_what_fails_in_all_cases_is_told_once(tmp_path: Path, dryfly: Run) -> None:
+    file = tmp_path / "f.goal"
+    file.write_text("num_ranks 2\nrank 0 {\n send 8b to 1\n}\n", encoding="utf-8")
+    done = dryfly("predict", str(file), "--sweep", "seed=1,2,3", DRYFLY_NATIVE=str(native(MOTIF).parent))
+    assert done.returncode == 2
+    assert (done.stdout + done.stderr).count("line 3, rank 0: the send to rank 1 with tag 0 has no receive") == 1
+    assert "dryfly: so for 2 other cases of 3\n" in done.stdout + done.stderr
+
+
 def test_points_that_levels_do_not_divide_are_refused_before_the_first_case() -> None:
     base: dict[str, Any] = {"workload": "hpcg", "nodes": 2, "ppn": 1}
-    sentence = r"^--sweep local=12x16x16: local=12x16x16: accepted are multiples of 8, which levels=4 asks for$"
+    sentence = r"^--sweep local=12x16x16: accepted are multiples of 8, which levels=4 asks for$"
     with pytest.raises(UserError, match=sentence):
         cases(base, [axis("local=16x16x16,12x16x16", "hpcg")])
     assert len(cases({**base, "parameters": (("levels", "3"),)}, [axis("local=16x16x16,12x16x16", "hpcg")])) == 2

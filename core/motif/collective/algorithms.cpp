@@ -100,7 +100,11 @@ Task gather_asked(Rank& me, Communicator ranks, const CollectiveCall& call, cons
 }
 
 template <GpuAlgorithm algorithm>
-Task on_gpus(Rank& me, Communicator ranks, const CollectiveCall& call, const Choice&, const Selection&) {
+Task on_gpus(Rank& me, Communicator ranks, const CollectiveCall& call, const Choice&, const Selection& selection) {
+  if (algorithm == GpuAlgorithm::tuned && ranks.rank(0) == me.id() && ranks.size() > 1) {
+    const bool by_tree = tree_is_tuned(GpuPlaces(me.job(), ranks), me.job().costs().gpus.nic, call.size);
+    selection.decide(me, ranks, call, by_tree ? "gpu_tree" : "gpu_ring", "gpu_tuned finds it faster");
+  }
   return run_on_gpus(me, ranks, call, algorithm);
 }
 

@@ -292,7 +292,7 @@ TEST_CASE("over several NICs each of a node's chosen ranks sends its part") {
 TEST_CASE("the first rule that fits decides, and rules of the user's come before the library's") {
   Selection selection = Selection::of_library("mpich");
   selection.put_before("allreduce ring ranks>=4 bytes>100  # a remark\n\nallreduce recursive_doubling ranks=4\n",
-                       "mine");
+                       "mine.rules", "mine");
   const auto sends = [&](std::uint32_t ranks, std::uint64_t bytes) {
     const CollectiveCall call{.what = Collective::allreduce, .size = Bytes{bytes}, .element = Bytes{4}};
     return run(ranks, [&](Rank& me) { return run_collective(me, world(me), call, selection); }).sent.size();
@@ -300,11 +300,17 @@ TEST_CASE("the first rule that fits decides, and rules of the user's come before
   CHECK(sends(5, 400) == 2 * 4 * 5);  // ring
   CHECK(sends(4, 100) == 2 * 4);      // recursive doubling
   CHECK(sends(8, 8) == 3 * 8);        // the library's
+  // Each rule is told once, with the sizes and ranks that it was for.
+  CHECK(sends(4, 80) == 2 * 4);
+  CHECK(selection.chosen() ==
+        std::vector<std::string>{"allreduce of 8 B on 8 ranks: recursive_doubling (mpich: bytes<=8)",
+                                 "allreduce of 80 to 100 B on 4 ranks: recursive_doubling (mine: ranks=4)",
+                                 "allreduce of 400 B on 5 ranks: ring (mine: ranks>=4 bytes>100)"});
 }
 
 TEST_CASE("a rule for the switches is passed over where the vector is too long for them") {
   Selection selection = Selection::of_library("mpich");
-  selection.put_before("allreduce switches\nallreduce ring\n", "mine");
+  selection.put_before("allreduce switches\nallreduce ring\n", "mine", "mine");
   const auto sends = [&](std::uint64_t bytes) {
     const CollectiveCall call{.what = Collective::allreduce, .size = Bytes{bytes}, .element = Bytes{4}};
     return run(4, [&](Rank& me) { return run_collective(me, world(me), call, selection); }).sent.size();
@@ -317,7 +323,7 @@ TEST_CASE("what is no rule is refused with its line") {
   const auto said = [](const char* rules) -> std::string {
     Selection selection;
     try {
-      selection.put_before(rules, "mine");
+      selection.put_before(rules, "mine", "mine");
     } catch (const SpecError& error) {
       return error.what();
     }

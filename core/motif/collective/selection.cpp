@@ -78,12 +78,15 @@ Selection::Rule Selection::parse_rule(const std::vector<std::string>& words) {
   if (words.size() < 2) throw SpecError("`" + words[0] + "`: accepted is COLLECTIVE ALGORITHM and conditions");
   Rule rule;
   rule.choice.algorithm = &algorithm_named(collective_named(words[0]), words[1]);
-  for (std::size_t word = 2; word < words.size(); ++word) parse_word(rule, words[word]);
+  for (std::size_t word = 2; word < words.size(); ++word) {
+    parse_word(rule, words[word]);
+    rule.why += (word > 2 ? " " : "") + words[word];
+  }
   complete(rule.choice);
   return rule;
 }
 
-void Selection::put_before(std::string_view text, const std::string& name) {
+void Selection::put_before(std::string_view text, const std::string& name, const std::string& by) {
   std::array<std::vector<Rule>, collective_count> found;
   std::size_t line_number = 0;
   while (!text.empty()) {
@@ -93,7 +96,8 @@ void Selection::put_before(std::string_view text, const std::string& name) {
     ++line_number;
     if (words.empty()) continue;
     try {
-      const Rule rule = parse_rule(words);
+      Rule rule = parse_rule(words);
+      rule.why = rule.why.empty() ? by : by + ": " + rule.why;
       found[static_cast<std::size_t>(rule.choice.algorithm->what)].push_back(rule);
     } catch (const SpecError& error) {
       throw SpecError(name + ", line " + std::to_string(line_number) + ": " + error.what());
@@ -108,13 +112,13 @@ void Selection::put_before(std::string_view text, const std::string& name) {
 Selection Selection::of_library(const std::string& library) {
   Selection selection;
   if (library == "mpich") {
-    selection.put_before(mpich_rules, "data/mpi/collectives-mpich.rules");
+    selection.put_before(mpich_rules, "data/mpi/collectives-mpich.rules", library);
   } else if (library == "openmpi") {
-    selection.put_before(openmpi_rules, "data/mpi/collectives-openmpi.rules");
+    selection.put_before(openmpi_rules, "data/mpi/collectives-openmpi.rules", library);
   } else if (library == "rccl") {
-    selection.put_before(rccl_rules, "data/mpi/collectives-rccl.rules");
+    selection.put_before(rccl_rules, "data/mpi/collectives-rccl.rules", library);
   } else if (library == "oneccl") {
-    selection.put_before(oneccl_rules, "data/mpi/collectives-oneccl.rules");
+    selection.put_before(oneccl_rules, "data/mpi/collectives-oneccl.rules", library);
   } else {
     throw SpecError("library = `" + library + "`: accepted is mpich, openmpi, rccl or oneccl");
   }
@@ -135,10 +139,18 @@ Choice Selection::choose(Rank& me, const Communicator& ranks, const CollectiveCa
   for (const Rule& rule : rules_[static_cast<std::size_t>(call.what)]) {
     const Algorithm& algorithm = *rule.choice.algorithm;
     const bool can = (facts.hierarchy || !algorithm.two_levels) && facts.bytes <= algorithm.bytes_most;
-    if (can && rule.fits(facts)) return rule.choice;
+    if (!can || !rule.fits(facts)) continue;
+    decide(me, ranks, call, algorithm.name, rule.why);
+    return rule.choice;
   }
   throw SpecError("no rule says how " + std::string(name_of(call.what)) + " of " + std::to_string(call.size.count) +
                   " bytes runs on " + std::to_string(size) + " ranks");
+}
+
+// All its ranks decide alike: the first one tells.
+void Selection::decide(Rank& me, const Communicator& ranks, const CollectiveCall& call, std::string_view algorithm,
+                       const std::string& why) const {
+  if (ranks.rank(0) == me.id()) decisions_->add(call, ranks.size(), algorithm, why);
 }
 
 }  // namespace dryfly::motif

@@ -13,23 +13,30 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/motif/collective/collective.hpp"
+#include "core/motif/collective/decisions.hpp"
 
 namespace dryfly::motif {
 
 class Selection {
  public:
-  // Rules that are asked before those that it has. Throws SpecError with `name` and the line.
-  void put_before(std::string_view rules, const std::string& name);
+  // Rules that are asked before those that it has. Throws SpecError with `name` and the line. `by`: who decides so.
+  void put_before(std::string_view rules, const std::string& name, const std::string& by);
   // The library's own; throws SpecError, which names those that there are.
   static Selection of_library(const std::string& library);
 
   // Throws SpecError where no rule fits.
   Choice choose(Rank& me, const Communicator& ranks, const CollectiveCall& call) const;
+  // A library decides within an algorithm of its own.
+  void decide(Rank& me, const Communicator& ranks, const CollectiveCall& call, std::string_view algorithm,
+              const std::string& why) const;
+  // What it and its copies have decided until now, in sentences.
+  std::vector<std::string> chosen() const { return decisions_->sentences(); }
 
  private:
   struct Facts {
@@ -47,6 +54,7 @@ class Selection {
   };
   struct Rule {
     Choice choice;
+    std::string why;
     Interval ranks;
     Interval bytes;
     Interval total;
@@ -62,6 +70,7 @@ class Selection {
   static void parse_word(Rule& rule, const std::string& word);
 
   std::array<std::vector<Rule>, collective_count> rules_;
+  std::shared_ptr<Decisions> decisions_ = std::make_shared<Decisions>();
 };
 
 }  // namespace dryfly::motif

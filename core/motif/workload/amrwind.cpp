@@ -271,6 +271,7 @@ Answer predict_amrwind(Stage& stage, Parameters& parameters) {
   answer.figures.emplace_back("first_gathered_level", step.levels().first_gathered());
   answer.figures.emplace_back("bottom_ranks", static_cast<double>(step.levels().bottom_ranks().size()));
   answer.add_sides("grid", problem.sides);
+  answer.chosen = selection.chosen();
   return answer;
 }
 

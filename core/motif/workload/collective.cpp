@@ -69,7 +69,7 @@ Selection selection_of(Parameters& parameters) {
   std::ifstream file(path);
   if (!file) throw SpecError("selection = " + path + ": cannot be read");
   const std::string rules{std::istreambuf_iterator<char>(file), {}};
-  selection.put_before(rules, path);
+  selection.put_before(rules, path, "tuning file");
   return selection;
 }
 
@@ -84,6 +84,7 @@ Answer predict_collective(Collective what, Stage& stage, Parameters& parameters)
   Answer answer;
   stage.run([&](Rank& me) { return program(me, call, how, selection, count); }, answer,
             [&](Job& job) { answer.time = Duration{job.end().ps / count}; });
+  answer.chosen = selection.chosen();
   return answer;
 }
 

@@ -204,6 +204,7 @@ Answer predict_fmm(Stage& stage, Parameters& parameters) {
   answer.figures.emplace_back("operations", static_cast<double>(list.size()));
   answer.figures.emplace_back("fences", static_cast<double>((list.size() + ops - 1) / ops));
   answer.add_sides("grid", cube.grid().sides);
+  answer.chosen = selection.chosen();
   return answer;
 }
 

@@ -363,6 +363,7 @@ Answer predict_gpcnet(Stage& stage, Parameters& parameters) {
     answer.figures.emplace_back(name + "_p99_factor", is_rate ? alone.p99 / beside.p99 : beside.p99 / alone.p99);
   }
   answer.figures.emplace_back("congestor_nodes", cast.congestor_nodes());
+  answer.chosen = selection.chosen();
   return answer;
 }
 

@@ -227,6 +227,7 @@ Answer predict_graph500(Stage& stage, Parameters& parameters) {
   answer.figures.emplace_back("levels", levels / count);
   answer.figures.emplace_back("edges", edges / count);
   answer.figures.emplace_back("found_share", share / count);
+  answer.chosen = selection.chosen();
   return answer;
 }
 

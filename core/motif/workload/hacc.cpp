@@ -370,6 +370,7 @@ Answer predict_hacc(Stage& stage, Parameters& parameters) {
               [&](Job& job) { answer.count_step_of(job, hacc.steps); });
   }
   answer.add_sides("grid", hacc.boxes.pieces);
+  answer.chosen = hacc.selection.chosen();
   return answer;
 }
 

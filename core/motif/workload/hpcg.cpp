@@ -200,6 +200,7 @@ Answer predict_hpcg(Stage& stage, Parameters& parameters) {
   const double seconds = static_cast<double>(answer.time.ps) * 1e-12;
   answer.figures.emplace_back("rate_flop_per_s", operations(grid, points, count, stage.ranks()) / seconds);
   answer.add_sides("grid", grid.sides);
+  answer.chosen = solver.selection.chosen();
   return answer;
 }
 

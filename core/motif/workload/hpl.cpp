@@ -13,7 +13,6 @@
 //   pfact                     faster, cpu, gpu: what factors panels
 //   pcie_bytes_per_s          copies between the two memories, each way; 0: none
 //   gemm_tile, gemm_units, gemm_fill   how products fill a GPU: edge of a tile, units of a GPU, steps of k lost
-//   peak_flops_per_node       what efficiency is of; 0: of compute.* in FP64
 //   full, stretches, stretch, warm     all panels, or how many samples of how many panels behind how many others
 //   bound                     sampled only: largest bound of the error, in millionths; more panels are run until it is
 //   kept rounds                    sampled only: rounds that those of a ring of pieces are lumped to; 0: all
@@ -76,8 +75,8 @@ ProductShape product_shape(Parameters& parameters, std::uint32_t ranks_per_node,
 void add_figures(Answer& answer, const Problem& problem, double peak) {
   const double seconds = static_cast<double>(answer.time.ps) * 1e-12;
   const double rate = problem.operations() / seconds;
-  answer.figures.emplace_back("flops_per_s", rate);
-  answer.figures.emplace_back("efficiency", rate / peak);
+  answer.figures.emplace_back("rate_flop_per_s", rate);
+  answer.figures.emplace_back("of_gemm_rate_share", rate / peak);
   answer.figures.emplace_back("panels", static_cast<double>(problem.panels()));
 }
 
@@ -93,15 +92,13 @@ Answer predict_hpl(Stage& stage, Parameters& parameters) {
   const Machinery machinery{.gpu_is_free = gpu_is_free(parameters),
                             .pcie = Rate{parameters.number_or("pcie_bytes_per_s", 0, 0, std::uint64_t{1} << 50)},
                             .panel_on_cpu = panel_place == Where::cpu};
-  const auto peak = static_cast<double>(parameters.number_or("peak_flops_per_node", 0, 0, UINT64_MAX / 2));
   hpl::Runner runner(stage, problem,
                      {rates, panel_rates, machinery, nics(parameters, "swap_nics"), nics(parameters, "bcast_nics")});
   const hpl::Sampling sampling = hpl::Sampling::read(parameters, problem);
   parameters.check_all_used();
   if (!sampling.is_full) stage.refuse_passing_faults();
   Answer answer = sampling.is_full ? runner.all() : runner.sampled(sampling);
-  const double node_peak = peak > 0 ? peak : rates.node_fp64_per_s();
-  add_figures(answer, problem, node_peak * stage.placement().nodes());
+  add_figures(answer, problem, rates.node_fp64_per_s() * stage.placement().nodes());
   return answer;
 }
 

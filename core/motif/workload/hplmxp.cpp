@@ -266,6 +266,7 @@ Answer predict_hplmxp(Stage& stage, Parameters& parameters) {
   const double seconds = static_cast<double>(answer.time.ps) * 1e-12;
   answer.figures.emplace_back("rate_flop_per_s", setting.operations() / seconds);
   answer.figures.emplace_back("panels", static_cast<double>(setting.steps()));
+  answer.chosen = setting.selection.chosen();
   return answer;
 }
 

@@ -541,6 +541,7 @@ Answer predict_lammps(Stage& stage, Parameters& parameters) {
   }
   answer.add_sides("grid", problem.bricks.pieces);
   answer.add_sides("mesh", problem.bricks.points);
+  answer.chosen = problem.selection.chosen();
   return answer;
 }
 

@@ -111,6 +111,7 @@ Answer predict_nekbone(Stage& stage, Parameters& parameters) {
       static_cast<double>(points) * static_cast<double>(stage.ranks()) * static_cast<double>(12 * nx1 + 34);
   answer.figures.emplace_back("rate_flop_per_s", operations / seconds);
   answer.add_sides("grid", grid.sides);
+  answer.chosen = solver.selection.chosen();
   return answer;
 }
 

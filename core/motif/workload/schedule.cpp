@@ -44,6 +44,7 @@ Answer predict_schedule(Stage& stage, Parameters& parameters) {
   answer.figures.emplace_back("schedule_ranks", schedule.ranks());
   answer.figures.emplace_back("instructions", instructions_of(schedule));
   answer.figures.emplace_back("lists", static_cast<double>(schedule.lists.size()));
+  if (library) answer.chosen = library->chosen();
   return answer;
 }
 

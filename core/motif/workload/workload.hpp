@@ -52,6 +52,7 @@ struct Answer {
   std::uint64_t fingerprint = 0;
   std::vector<std::pair<std::string, Duration>> phases;  // mean over ranks
   std::vector<std::pair<std::string, double>> figures;
+  std::vector<std::string> chosen;  // sentences: which algorithms a library's rules have chosen
 
   // Time and phases of one step, of a job that has run so many.
   void count_step_of(Job& job, std::uint64_t steps);

@@ -8,7 +8,12 @@ from typing import Any
 import click
 
 from dryfly.cli import complete
-from dryfly.cli.options import CASE, CONTEXT, how, option
+from dryfly.cli.options import CASE, CONTEXT, how, option, written
+
+_SWEPT = (
+    "Each of these values too; several --sweep: every combination. An option (nodes, ppn, machine, place, level, seed, "
+    "faults, noise), ranks, library or a machine's field."
+)
 
 
 @click.command("extrapolate", context_settings=CONTEXT)
@@ -23,10 +28,20 @@ from dryfly.cli.options import CASE, CONTEXT, how, option
         shell_complete=complete.words("latency", "links", "packet", "flow"))  # fmt: skip
 @option("--seed", default=1, **CASE["seed"][1])
 @option("--set", "sets", **CASE["sets"][1])
+@option("--faults", **CASE["faults"][1])
+@option("--noise", default="none", **CASE["noise"][1])
+@option("--sweep", "sweeps", multiple=True, metavar="NAME=V1,V2,...", help=_SWEPT)
 @option("-o", "--out", metavar="FILE", shell_complete=complete.files,
         help="Write the skeleton there, in Python; - is standard output.")  # fmt: skip
 @how("json_file", "quiet")
-def command(recordings: tuple[str, ...], out: str | None, json_file: str | None, quiet: bool, **given: Any) -> None:
+def command(
+    recordings: tuple[str, ...],
+    out: str | None,
+    json_file: str | None,
+    quiet: bool,
+    sweeps: tuple[str, ...],
+    **given: Any,
+) -> None:
     """Predict a size that cannot be run from recordings of the program at three or more sizes (dryfly run --record).
 
     Exit status 1: the program does not do the same at all sizes; the message says where.
@@ -34,4 +49,6 @@ def command(recordings: tuple[str, ...], out: str | None, json_file: str | None,
     from dryfly.extrapolation import extrapolate
 
     asked = extrapolate.Asked(folders=recordings, **given)
-    sys.exit(extrapolate.command(asked, out=out, json_file=json_file, quiet=quiet))
+    sys.exit(
+        extrapolate.command(asked, out=out, json_file=json_file, quiet=quiet, sweeps=sweeps, written=written(given))
+    )

@@ -41,6 +41,8 @@ def main() -> None:
 
         number = number_of(error.__cause__ if isinstance(error, click.Abort) else error)
         _end(f"interrupted by signal {number} ({signal.strsignal(number)})", 128 + number)
+    except MemoryError:
+        _end("there is not enough memory for what is asked; accepted are fewer nodes and ranks (--nodes, --ppn)", 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader of our output has gone
         sys.exit(141)

@@ -210,6 +210,12 @@ def _is_given(context: click.Context, name: str) -> bool:
     return context.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
+def written(given: Mapping[str, Any]) -> frozenset[str]:
+    """Those of the command that the user gave."""
+    source = click.get_current_context().get_parameter_source
+    return frozenset(name for name in given if source(name) is ParameterSource.COMMANDLINE)
+
+
 def _declare(function: Function, names: Sequence[str], changed: Mapping[str, Mapping[str, Any]]) -> Function:
     defaults = {each.name: each.default for each in fields(Case)}
     for name in reversed(names):

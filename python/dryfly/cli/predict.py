@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from dryfly.base.errors import UserError
 from dryfly.cli import complete
-from dryfly.cli.options import CASE, CONTEXT, how, option
+from dryfly.cli.options import CASE, CONTEXT, how, option, written
 
 _SWEPT = "Each of these values; several --sweep: every combination. A parameter, an option or a machine's field."
+_SOFTWARE = (
+    "measured: the MPI library's own code costs what was counted for such messages (mpi measure), where it was; none: "
+    "every call costs what the machine says."
+)
 
 
 @click.command("predict", context_settings={**CONTEXT, "ignore_unknown_options": True})
 @click.argument("workload", metavar="WORKLOAD", shell_complete=complete.workloads)
 @click.argument("parameters", nargs=-1, type=click.UNPROCESSED, metavar="[NAME=VALUE]...",
                 shell_complete=complete.workload_parameters)  # fmt: skip
-@option("--machine", default="aurora", **CASE["machine"][1])
+@option("--machine", default="aurora", **CASE["machine"][1])  # of a recording its own
 @option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: all.")
 @option("--ppn", type=int, metavar="P", help="Ranks per node; default: the workload's.")
 @option("--model", metavar="MODEL", help="skeleton (ranks on the network), closed (a formula) or drawn (histories).",
@@ -32,7 +34,7 @@ _SWEPT = "Each of these values; several --sweep: every combination. A parameter,
 @option("--set", "sets", **CASE["sets"][1])
 @option("--faults", **CASE["faults"][1])
 @option("--noise", default="none", **CASE["noise"][1])
-@option("--software", default="none", **CASE["software"][1])
+@option("--software", default="none", **{**CASE["software"][1], "help": _SOFTWARE})
 @option("--mpi", **CASE["mpi"][1])
 @option("--fit", is_flag=True, help="hpl: choose N, NB and P x Q for the memory, and say why.")
 @option("--parameters", "show", is_flag=True, help="List the workload's parameters, and end.")
@@ -66,8 +68,9 @@ def command(
 
     WORKLOAD is hpl, hplmxp, campaign, startup, hpcg, nekbone, amrwind, hacc, lammps, graph500, gpcnet, fmm,
     transformer, mbw_mr, halo, alltoall or another collective: allreduce, barrier, bcast, reduce, gather, scatter,
-    allgather, allgatherv, reduce_scatter or reduce_scatter_block; or a file: a skeleton in Python (FILE.py), or GOAL's
-    text (FILE.goal). Its parameters are NAME=VALUE or --NAME VALUE; --parameters lists them.
+    allgather, allgatherv, reduce_scatter or reduce_scatter_block; or a file: a skeleton in Python (FILE.py), GOAL's
+    text (FILE.goal), or the FOLDER of a run that dryfly run --record has recorded. Its parameters are NAME=VALUE or
+    --NAME VALUE; --parameters lists them.
     """
     from dryfly.predict import predict
 
@@ -85,11 +88,6 @@ def command(
         timeout_s=timeout_s,
         quiet=quiet,
         program=program,
-        written=_written(given),
+        written=written(given),
     )
     sys.exit(predict.predict(workload, parameters, given, ways))
-
-
-def _written(given: Mapping[str, Any]) -> frozenset[str]:
-    source = click.get_current_context().get_parameter_source
-    return frozenset(name for name in given if source(name) is ParameterSource.COMMANDLINE)

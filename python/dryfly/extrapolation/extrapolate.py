@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.base.files import write_whole
 from dryfly.base.folder import RunFolder
 from dryfly.base.printer import Printer
-from dryfly.extrapolation import summary
+from dryfly.extrapolation import asking, summary
 from dryfly.extrapolation.outcome import Outcome
-from dryfly.extrapolation.playing import play, play_recorded, where_of
+from dryfly.extrapolation.playing import play_recorded, where_of
 from dryfly.extrapolation.recording import Recording, read
 from dryfly.extrapolation.structure import structure_of
 from dryfly.extrapolation.writing import write
 from dryfly.machine.load import load
+from dryfly.predict.sweep import Axis
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.skeleton import Where
@@ -40,6 +42,8 @@ class Asked:
     level: str = "links"
     seed: int = 1
     sets: tuple[str, ...] = ()
+    faults: str | None = None
+    noise: str = "none"
 
 
 def extrapolate(asked: Asked) -> Outcome:
@@ -51,27 +55,59 @@ def extrapolate(asked: Asked) -> Outcome:
     where = _where(asked, recordings[-1])
     written = write(structure_of(recordings), recordings)
     with RunFolder() as folder:
-        file = str(folder.path / "extrapolated.py")
-        Path(file).write_text(written.text, encoding="utf-8")
+        file = _file(folder, written.text)
+        played = asking.played(_question(asked, file, where, recordings))
         again = [play_recorded(file, one, level=asked.level) for one in recordings]
-        played = play(file, asked.ranks, where, recordings[-1])
     return Outcome(recordings=recordings, written=written, again=again, where=where, ranks=asked.ranks, played=played)
 
 
-def command(asked: Asked, *, out: str | None, json_file: str | None, quiet: bool) -> int:
+def _file(folder: RunFolder, text: str) -> str:
+    file = folder.path / "extrapolated.py"
+    file.write_text(text, encoding="utf-8")
+    return str(file)
+
+
+def _question(asked: Asked, file: str, where: Where, recordings: Sequence[Recording]) -> dict[str, Any]:
+    return asking.base(file, asked.ranks, where, recordings[-1], faults=asked.faults, noise=asked.noise)
+
+
+def _swept(
+    asked: Asked, found: Outcome, axes: Sequence[Axis], written: frozenset[str], printer: Printer
+) -> tuple[int, dict[str, Any]]:
+    with RunFolder() as folder:
+        file = _file(folder, found.written.text)
+        question = _question(asked, file, found.where, found.recordings)
+        return asking.swept(question, axes, written, printer)
+
+
+def command(
+    asked: Asked,
+    *,
+    out: str | None,
+    json_file: str | None,
+    quiet: bool,
+    sweeps: tuple[str, ...] = (),
+    written: frozenset[str] = frozenset(),
+) -> int:
+    """`written`: options that the user gave, by name."""
     for flag, target in (("--out", out), ("--json", json_file)):
         if target not in (None, "-"):
             check_target(flag, str(target), folder=False)
+    axes = asking.axes_of(sweeps, asdict(asked), written)
     found = extrapolate(asked)
     if out is not None:
         if out == "-":
             print(found.written.text, end="")
         else:
             write_whole(Path(out), found.written.text.encode())
-    summary.show(found, Printer(quiet=quiet, on_stdout="-" not in (out, json_file)))
+    printer = Printer(quiet=quiet, on_stdout="-" not in (out, json_file))
+    summary.show(found, printer)
+    content, status = summary.content(found), 0
+    if axes:
+        status, content["sweep"] = _swept(asked, found, axes, written, printer)
     if json_file is not None:
-        result.write(summary.content(found), json_file)
-    return 0
+        result.write(content, json_file)
+    return status
 
 
 def _check(asked: Asked) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 from dryfly.base.folder import RunFolder
 from dryfly.extrapolation.recording import Recording
 from dryfly.skeleton import Played, Where, program_of, record, run_file
+from dryfly.skeleton.replay import with_costs
 
 
 def where_of(recording: Recording, ranks: int) -> Where:
@@ -22,21 +22,23 @@ def where_of(recording: Recording, ranks: int) -> Where:
 
 def spec_of(where: Where, recording: Recording) -> str:
     """What calls cost is what it was in the recording, because what else was worked there is counted beside it."""
-    spec = where.spec()
-    for name, value in recording.host_costs.items():
-        line = f"host.{name} {value}"
-        spec, found = re.subn(rf"^host\.{name} \d+$", line, spec, flags=re.MULTILINE)
-        if not found:
-            spec += line + "\n"
-    return spec
+    return with_costs(where.spec(), charged(recording))
+
+
+def charged(recording: Recording) -> dict[str, int]:
+    return {f"host.{name}": value for name, value in recording.host_costs.items()}
+
+
+def library_of(recording: Recording) -> str:
+    """Whose choice of algorithms counts."""
+    return "openmpi" if recording.library.startswith("openmpi") else "mpich"
 
 
 def play(file: str, ranks: int, where: Where, recording: Recording) -> Played:
     with RunFolder() as folder:
         path = folder.path / "schedule"
         record(program_of(file), ranks=ranks).write(path)
-        library = "openmpi" if recording.library.startswith("openmpi") else "mpich"
-        return run_file(path, where, spec_text=spec_of(where, recording), library=library)
+        return run_file(path, where, spec_text=spec_of(where, recording), library=library_of(recording))
 
 
 def play_recorded(file: str, recording: Recording, *, level: str) -> Played:

@@ -52,20 +52,16 @@ def answer(question: Question) -> Answer:
     process = process_of(machine, question, problem)
     found = hpl.outcome(problem, process)
     rate = problem.operations / found.time
-    assert question.nodes is not None
     assert question.ppn is not None
     peak = process.gemm_rate * question.ranks
     figures = {
         "rate_flop_per_s": rate,
         "of_gemm_rate_share": rate / peak,
-        "matrix_bytes_of_node": hpl.WORD * problem.order**2 / question.nodes,
         "panels": float(problem.panels),
+        **figures_beside(question, problem, rate),
         "swap_above_gemm_from_panel": float(found.swap_from),
         "gemm_bounds_until_panel": float(found.unhidden_from),
     }
-    published = facts.hpl_published()
-    if machine.name == published.machine:
-        figures["efficiency_share"] = rate / (published.node_rate * question.nodes)
     return Answer(
         question=question,
         virtual_time_s=found.time,
@@ -82,6 +78,16 @@ def answer(question: Question) -> Answer:
         details={"parts_s": found.sums, "candidates": [list(row) for row in chosen.candidates]},
         wall_s=time.monotonic() - began,
     )  # fmt: skip
+
+
+def figures_beside(question: Question, problem: hpl.Problem, rate: float) -> dict[str, float]:
+    """What either model says beside its rate: the matrix, and the rate as published efficiencies have it."""
+    assert question.nodes is not None
+    found = {"matrix_bytes_of_node": hpl.WORD * problem.order**2 / question.nodes}
+    published = facts.hpl_published()
+    if question.loaded.name == published.machine:
+        found["efficiency_share"] = rate / (published.node_rate * question.nodes)
+    return found
 
 
 _NAMES = {

@@ -31,7 +31,6 @@ def answer(question: Question) -> Answer:
     began = time.monotonic()
     problem, process = problem_of(question), process_of(question)
     found = hplmxp.outcome(problem, process)
-    assert question.nodes is not None
     rate = problem.operations / found.time
     return Answer(
         question=question,
@@ -40,8 +39,7 @@ def answer(question: Question) -> Answer:
                 "first panel": found.first, "refinement": found.refinement},
         figures={
             "rate_flop_per_s": rate,
-            "of_gemm_rate_share": rate / (process.half_rate * question.ranks),
-            "matrix_bytes_of_node": problem.element * problem.order**2 / question.nodes,
+            **figures_beside(question, problem, rate),
             "panels": float(problem.panels),
             "gemm_bounds_until_panel": float(found.unhidden_from),
         },
@@ -52,6 +50,22 @@ def answer(question: Question) -> Answer:
         details={"parts_s": found.sums},
         wall_s=time.monotonic() - began,
     )  # fmt: skip
+
+
+def figures_beside(question: Question, problem: hplmxp.Problem, rate: float) -> dict[str, float]:
+    """What either model says beside its rate. Without GPUs, which the skeleton does without, there is no peak."""
+    assert question.nodes is not None
+    machine = question.loaded
+    of_gemm_rate = {}
+    if machine.optional("compute.gpu.count") and machine.optional("compute.gpu.half"):
+        of_gemm_rate["of_gemm_rate_share"] = rate / (_half_rate(question) * question.nodes)
+    return {**of_gemm_rate, "matrix_bytes_of_node": problem.element * problem.order**2 / question.nodes}
+
+
+def _half_rate(question: Question) -> float:
+    """Operations a second of a node's GPUs, in products."""
+    half = _number(question, "compute.gpu.count") * _number(question, "compute.gpu.half")
+    return half * _share(question, "fp16_share") if question.parameter("precision") == "fp16" else half
 
 
 def _calibrated(question: Question) -> str:
@@ -66,14 +80,11 @@ def process_of(question: Question) -> hplmxp.Process:
     gpus = int(machine.optional("compute.gpu.count") or 0)
     if not gpus:
         raise UserError(f"hplmxp needs GPUs, and machine {machine.name} says nothing of them (compute.gpu.count)")
-    half = gpus * _number(question, "compute.gpu.half")
-    if question.parameter("precision") == "fp16":
-        half *= _share(question, "fp16_share")
     values = dict(question.values)
     nics = nics_of(machine, values)
     on_other = values["pinning"] == "other"
     return hplmxp.Process(
-        half_rate=half / ranks,
+        half_rate=_half_rate(question) / ranks,
         gemm_memory=gpus * _number(question, "compute.gpu.memory_rate") / ranks,
         gemm_exposed=_share(question, "gemm_exposed"),
         gemm_tile=int(question.parameter("gemm_tile") or 0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from dryfly.base.units import rate_text, size_text, time_text
 
@@ -34,17 +34,24 @@ def main(figures: Mapping[str, float]) -> dict[str, float]:
     return {name: value for name, value in figures.items() if not name.startswith("stretch ")}
 
 
+def of_all(answers: Sequence[Mapping[str, float]]) -> list[str]:
+    """Names of those that all of these answers have, in the first one's order; where there are none, the first one's
+    own."""
+    names = list(main(answers[0])) if answers else []
+    return [name for name in names if all(name in other for other in answers)] or names
+
+
 def name_text(name: str) -> str:
     if name.endswith("_s") and not name.endswith("_per_s"):
         return name.removesuffix("_s").replace("_", " ")
-    for end in ("_flop_per_s", "_flops_per_s", "_bytes_per_s", "_bytes", "_ps", "_share"):
+    for end in ("_flop_per_s", "_bytes_per_s", "_bytes", "_ps", "_share"):
         if name.endswith(end) and name != end[1:]:
             return name.removesuffix(end).replace("_", " ")
-    return {"bytes_per_s": "rate", "flops_per_s": "rate"}.get(name, name.replace("_", " "))
+    return "rate" if name == "bytes_per_s" else name.replace("_", " ")
 
 
 def value_text(name: str, value: float) -> str:
-    if name.endswith(("flop_per_s", "flops_per_s")):
+    if name.endswith("flop_per_s"):
         return flops_text(value)
     if name.endswith("bytes_per_s"):
         return rate_text(value)
@@ -54,6 +61,6 @@ def value_text(name: str, value: float) -> str:
         return seconds_text(value)
     if name.endswith("_ps"):
         return time_text(value)
-    if name.endswith("_share") or name == "efficiency":
+    if name.endswith("_share"):
         return f"{value:.2%}"
     return f"{value:,.0f}" if value == int(value) else f"{value:.4g}"

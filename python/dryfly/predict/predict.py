@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import UserError
 from dryfly.base.grid import Grid
 from dryfly.base.printer import Printer
 from dryfly.base.units import time_text
-from dryfly.predict import ask, figure, held, pool, standing, summary, sweep, workloads
-from dryfly.predict.find import find
+from dryfly.predict import ask, figure, held, pool, recorded_run, standing, summary, sweep, workloads
+from dryfly.predict.find import find, is_recording, reading
 from dryfly.predict.question import Question
 from dryfly.predict.sweep import Axis, Case, Folder
 from dryfly.result import result
@@ -44,22 +45,31 @@ class How:
 
 
 def predict(workload: str, words: Sequence[str], given: Mapping[str, Any], how: How) -> int:
-    row = find(workload)
+    with within(how.timeout_s, reading(workload)):
+        row = find(workload)
     base = {**given, "workload": workload, "parameters": pairs(words, row)}
+    if is_recording(workload):
+        base |= recorded_run.usual(workload, how.written)
     _check(how)
     printer = Printer(quiet=how.quiet, on_stdout=how.json_file != "-")
     axes = [sweep.axis(text, workload) for text in how.sweeps]
     sweep.check_given(axes, base, how.written)
     if how.seeds is not None:
-        axes.append(_seeds(how.seeds, int(given.get("seed", _SEED))))
+        if any(each.name == "seed" for each in axes):
+            raise UserError(f"--seeds {how.seeds} and --sweep seed: accepted is one of the two")
+        axes.append(_seeds(how.seeds, int(base.get("seed", _SEED))))
     if how.program is not None:
         held.check_workload(workload)  # before a parameter is added that others may not have
         base["parameters"] = _through_nics(base["parameters"])
     if axes or how.out is not None:
-        return _many(base, axes, how, printer)
+        status, told = many(base, axes, how, printer)
+        if how.json_file is not None:
+            result.write(told, how.json_file)
+        return status
     question = Question(**base)
     _check_without_ranks([question], how)
-    ask.check(question)
+    with within(how.timeout_s, reading(workload)):
+        ask.check(question)
     if how.program is not None:
         held.check(question, how.program)
         if warning := held.warning(question):
@@ -155,8 +165,10 @@ def _seeds(count: int, first: int) -> Axis:
     return Axis(name="seed", kind="option", values=tuple(str(first + number) for number in range(count)))
 
 
-def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> int:
-    made = sweep.cases(base, axes)
+def many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Printer) -> tuple[int, dict[str, Any]]:
+    """All combinations: the exit status of the first that failed, and all answers as JSON has them. `base`: fields of
+    Question."""
+    made = sweep.cases(base, axes, timeout_s=how.timeout_s)
     _check_without_ranks([case.question for case in made], how)
     folder = Folder(how.out) if how.out is not None else None
     if folder is not None:
@@ -176,11 +188,9 @@ def _many(base: Mapping[str, Any], axes: Sequence[Axis], how: How, printer: Prin
     _show(printer, axes, made, answers)
     if how.seeds is not None:
         _show_seeds(printer, axes, made, answers)
-    if how.json_file is not None:
-        result.write(_content(axes, made, answers), how.json_file)
     if folder is not None:
         printer.line(f'dryfly: {folder.path}: {sweep.TABLE}; "dryfly report {folder.path} -o FILE.html" draws it')
-    return status
+    return status, _content(axes, made, answers)
 
 
 def _ask_all(
@@ -200,12 +210,15 @@ def _ask_all(
     else:
         outcomes = pool.on_cores(contents, jobs=jobs, timeout_s=how.timeout_s)
     status = 0
+    failures: dict[str, int] = {}
     for number, (at, told) in enumerate(outcomes, 1):
         case = once[at]
         name = _name(axes, case)
         if "failure" in told:
             status = status or int(told["status"])
-            printer.say(f"{name}: {told['failure']}")
+            failures[told["failure"]] = failures.get(told["failure"], 0) + 1
+            if failures[told["failure"]] == 1:
+                printer.say(f"{name}: {told['failure']}")
             continue
         answers[case.key] = told["answer"]
         if folder is not None:
@@ -213,6 +226,10 @@ def _ask_all(
         time = figure.seconds_text(told["answer"]["virtual_time_s"])
         if len(once) <= _ROWS_SHOWN or number % (len(once) // 100) == 0:
             printer.line(f"dryfly: {number} of {len(once)}: {name}: {time}")
+    for sentence, count in failures.items():
+        if count > 1:
+            printer.say(f"so for {count - 1:,} other cases of {len(once):,}: {sentence}" if len(failures) > 1 else
+                        f"so for {count - 1:,} other cases of {len(once):,}")  # fmt: skip
     return status
 
 
@@ -224,10 +241,8 @@ def _show(
     printer: Printer, axes: Sequence[Axis], made: Sequence[Case], answers: Mapping[str, Mapping[str, Any]]
 ) -> None:
     rows = []
-    figures: list[str] = []
-    for case in made:
-        if case.key in answers:
-            figures = figures or list(figure.main(answers[case.key]["figures"]))[:_FIGURES_SHOWN]
+    known_of = [answers[case.key]["figures"] for case in made if case.key in answers]
+    figures = figure.of_all(known_of)[:_FIGURES_SHOWN]
     for case in made[:_ROWS_SHOWN]:
         answer = answers.get(case.key)
         if answer is None:

@@ -52,6 +52,12 @@ def row_of(path: str) -> Workload:
     return _row_of(path, _version(path))
 
 
+def ranks_given(path: str, values: Mapping[str, str]) -> int | None:
+    """`ranks`, unless that is what the program takes under this name."""
+    is_ours = any(each.name == "ranks" and not isinstance(each, ProgramParameter) for each in row_of(path).parameters)
+    return int(values["ranks"]) if is_ours and "ranks" in values else None
+
+
 def recorded(path: str, ranks: int, values: Mapping[str, str]) -> Schedule:
     """What the ranks of the program do. Raises UserError."""
     known = {each.name: each.kind for each in row_of(path).parameters if isinstance(each, ProgramParameter)}
@@ -89,12 +95,14 @@ def _program(path: str, _version: _Version) -> Program:
 @cache
 def _row_of(path: str, version: _Version) -> Workload:
     taken = list(inspect.signature(_program(path, version)).parameters.values())[1:]
-    return replace(PYTHON, parameters=(*(_parameter(path, each) for each in taken), *PYTHON.parameters))
+    own = {each.name for each in taken}
+    others = [each for each in PYTHON.parameters if each.name not in own]
+    return replace(PYTHON, parameters=(*(_parameter(path, each) for each in taken), *others))
 
 
 def _parameter(path: str, taken: inspect.Parameter) -> ProgramParameter:
     where = f"{path}: parameter {taken.name} of program"
-    if taken.name in {*OPTIONS, *OTHER_OPTIONS, *(each.name for each in PYTHON.parameters)}:
+    if taken.name in {*OPTIONS, *OTHER_OPTIONS, "on_node"}:
         raise UserError(f"{where}: the name is taken; accepted is any but {taken.name}")
     if taken.kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
         raise UserError(f"{where} has no default; accepted are parameters by name with a default")

@@ -16,10 +16,9 @@ from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
-from dryfly.predict.find import find
-from dryfly.predict.workloads import CLOSED, GOAL, SKELETON, Workload
+from dryfly.predict.find import find, ranks_of
+from dryfly.predict.workloads import CLOSED, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
-from dryfly.skeleton import goal
 
 LEVELS = ("latency", "links", "packet", "flow")
 
@@ -44,6 +43,7 @@ class Question:
     software: str = "none"
     mpi: str | None = None  # whose own code is charged, with software
     parameters: tuple[tuple[str, str], ...] = ()
+    charged: tuple[tuple[str, int], ...] = ()  # what calls cost, in ps by names of the spec, in place of the machine's
     fit: bool = False  # order, block and grid of HPL are chosen even where they have defaults
     values: tuple[tuple[str, str], ...] = field(default=(), init=False)
 
@@ -53,7 +53,7 @@ class Question:
             object.__setattr__(self, "model", row.models[0])
         if self.model not in row.models:
             raise UserError(f"--model {self.model}: {row.name} has {' and '.join(row.models)}")
-        object.__setattr__(self, "values", tuple(row.values(given, str(self.model)).items()))
+        object.__setattr__(self, "values", tuple(self._values(row, given).items()))
         machine = self.loaded
         if self.ppn is None:
             object.__setattr__(self, "ppn", _ranks_of_node(row, machine))
@@ -63,14 +63,19 @@ class Question:
             object.__setattr__(self, "level", "links")
         self._check(machine)
 
+    def _values(self, row: Workload, given: Mapping[str, str]) -> dict[str, str]:
+        try:
+            return row.values(given, str(self.model))
+        except UserError as error:
+            raise UserError(f"{self.workload}: {error}" if row.is_file else str(error)) from None
+
     def _usual_nodes(self, machine: Machine) -> int:
-        """All, unless a file for --place gives some; of a GOAL file as many as its ranks need."""
+        """All, unless a file for --place gives some; of a GOAL file or a recording as many as its ranks need."""
         listed = nodes_listed(machine, self.place)
         if listed is not None:
             return listed
-        if self.row.engine != GOAL.engine:
-            return machine.nodes_max
-        return -(-goal.ranks_of(self.workload) // max(self.ppn or 1, 1))
+        ranks = ranks_of(self.workload, dict(self.values))
+        return machine.nodes_max if ranks is None else -(-ranks // max(self.ppn or 1, 1))
 
     @property
     def row(self) -> Workload:
@@ -162,6 +167,7 @@ def of_content(content: Mapping[str, Any]) -> Question:
     tuples = {
         "sets": tuple(content["sets"]),
         "parameters": tuple((name, value) for name, value in content["parameters"]),
+        "charged": tuple((name, value) for name, value in content["charged"]),
     }
     return Question(**{**content, **tuples})
 

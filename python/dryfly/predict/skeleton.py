@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import UserError
 from dryfly.base.folder import RunFolder
 from dryfly.case import gpus
@@ -14,17 +15,19 @@ from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
 from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp, skeleton_transformer
 from dryfly.predict.answer import Answer
+from dryfly.predict.find import is_recording, reading
 from dryfly.predict.question import Question
 from dryfly.predict.skeleton_transformer import between_gpus
 from dryfly.predict.workloads import SKELETON
 from dryfly.scenario import faults, noise
 from dryfly.skeleton import motif
+from dryfly.skeleton.replay import with_costs, without_cpu
 
 _PS_PER_S = 10**12
 _BANDWIDTH_BYTES = 131072  # of GPCNeT's test of that name
 # On the level `packet`: some ten minutes of a core. Who gives a time for it (--timeout) may have more.
 MOST_PACKETS = 500_000_000
-_OF_FILES = ("selection", "calc")  # what these say is passed with the files
+_OF_FILES = ("selection", "calc", "ranks")  # what these say is passed with the files
 
 
 def check(question: Question) -> None:
@@ -95,6 +98,10 @@ def spec_of(question: Question) -> str:
         network=motif.network_of(question.level or ""),
     )
     spec = resolved + (gpus.spec_lines(machine, of_skeletons=True) if between_gpus(question) else "")
+    if is_recording(question.workload):
+        return without_cpu(spec)
+    if question.charged:
+        return with_costs(spec, dict(question.charged))
     if question.software == "none":
         return spec
     table = software.charged(question.software, libraries.select(question.mpi))
@@ -117,13 +124,16 @@ def answer(
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
     words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
     with RunFolder() as folder:
-        words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
+        with within(timeout_s, reading(question.workload)):
+            words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
         words += [] if listing is None else [f"messages={listing}"]
         words += [] if cores is None else [f"cores={cores}"]
         words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
         engine = question.row.engine or question.workload
         said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
-    found = _answer_of(question, said)
+    found = file.completed(_answer_of(question, said))
+    if question.workload == "hplmxp":
+        return skeleton_hplmxp.completed(found)
     return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
 
@@ -151,6 +161,7 @@ def _answer_of(question: Question, said: Mapping[str, Any]) -> Answer:
         phases={name: took / _PS_PER_S for name, took in said.get("phases", {}).items()},
         figures=dict(said.get("figures", {})),
         values=dict(question.values),
+        chosen=tuple(said.get("chosen", ())),
         warnings=tuple(said.get("warnings", ())),
         messages=said.get("messages"),
         bytes=said.get("bytes"),

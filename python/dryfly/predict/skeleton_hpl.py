@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from dryfly.machine.node import most_nics, node_of
 from dryfly.oracle import hpl
-from dryfly.predict import closed_hpl, fit
+from dryfly.predict import closed_hpl, figure, fit
 from dryfly.predict.answer import Answer
 from dryfly.predict.closed_hpl import process_of
 from dryfly.predict.parameter import Parameter
@@ -66,13 +66,15 @@ def check(question: Question) -> None:
 
 
 def completed(answer: Answer, prepared: Prepared) -> Answer:
-    """With what was chosen for it, and what the closed form says."""
+    """With what was chosen for it, and what the closed form says: its time, not its doubts."""
     asked = answer.question
+    problem = prepared.choice.problem
+    beside = closed_hpl.figures_beside(asked, problem, problem.operations / answer.virtual_time_s)
     return replace(
         answer,
+        figures={**figure.main(answer.figures), **beside, **answer.figures},
         values=prepared.values,
-        chosen=tuple(prepared.choice.reasons),
-        warnings=(*answer.warnings, *closed_hpl.warnings(asked.loaded, asked, prepared.choice)),
+        chosen=(*prepared.choice.reasons, *answer.chosen),
         calibrated=closed_hpl.calibrated(asked),
         details={**answer.details, "closed_time_s": prepared.closed_time_s},
     )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dryfly.base.errors import UserError
 from dryfly.predict import closed_hplmxp
+from dryfly.predict.answer import Answer
 from dryfly.predict.question import Question
 
 
@@ -26,3 +29,14 @@ def arguments(question: Question) -> list[str]:
         f"corrections={problem.corrections}",
         f"on_node={question.parameter('on_node')}",
     ]
+
+
+def completed(answer: Answer) -> Answer:
+    """With what the closed form says of its own rate too."""
+    problem = closed_hplmxp.problem_of(answer.question)
+    beside = closed_hplmxp.figures_beside(answer.question, problem, problem.operations / answer.virtual_time_s)
+    names = ("rate_flop_per_s", *beside)
+    figures = {**answer.figures, **beside}
+    return replace(
+        answer, figures={name: figures[name] for name in dict.fromkeys((*names, *figures)) if name in figures}
+    )

@@ -30,8 +30,10 @@ class Standing:
 
 
 def is_known(question: Question) -> bool:
-    """For this machine as its file has it: results of another say nothing."""
-    return question.workload == "hpl" and question.machine == facts.hpl_published().machine and not question.sets
+    """For this machine as its file has it, and as many nodes as a result is of: those of others say nothing."""
+    published = facts.hpl_published()
+    as_it_is = question.machine == published.machine and not question.sets
+    return question.workload == "hpl" and as_it_is and question.nodes in {row.nodes for row in published.rows}
 
 
 def standings(question: Question) -> Sequence[Standing]:

@@ -80,12 +80,21 @@ def after(printer: Printer, answer: Answer) -> None:
         closed: float = answer.details["closed_time_s"]
         apart = closed / answer.virtual_time_s - 1 if answer.virtual_time_s else 0.0
         printer.line(f"  closed    {figure.seconds_text(closed)} by the closed form, {apart:+.1%}")
+    if "recorded" in answer.details:
+        _beside_recorded(printer, answer)
     printer.line(f"  kind      {_kind(answer)}")
     if answer.fingerprint:
         printer.line(f"  result    {answer.fingerprint}")
     printer.line(f"  wall      {answer.wall_s:.3g} s")
     for warning in answer.warnings:
         printer.say(f"warning: {warning}")
+
+
+def _beside_recorded(printer: Printer, answer: Answer) -> None:
+    recorded = answer.details["recorded"]
+    took: float = recorded["virtual_time_s"]
+    apart = f", {answer.virtual_time_s / took - 1:+.1%}" if took else ""
+    printer.line(f"  recorded  {figure.seconds_text(took)} on {recorded['machine']}{apart}")
 
 
 def _bound(answer: Answer) -> str:

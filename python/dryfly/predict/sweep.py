@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.files import write_whole_by
 from dryfly.base.store import Store
 from dryfly.machine.schema import FIELDS
 from dryfly.predict import ask
-from dryfly.predict.find import find
+from dryfly.predict.find import find, reading
 from dryfly.predict.question import Question
-from dryfly.predict.workloads import OPTIONS
+from dryfly.predict.workloads import OPTIONS, Workload
 
 CASES_MAX = 100_000
 SWEEP, TABLE, CASES = "sweep.json", "table.parquet", "cases"
@@ -42,6 +44,12 @@ class Case:
 
 
 def axis(text: str, workload: str) -> Axis:
+    """Raises UserError."""
+    return axis_of(text, find(workload), workload)
+
+
+def axis_of(text: str, row: Workload, called: str) -> Axis:
+    """`called`: what users know the workload as. Raises UserError."""
     name, equals, listed = text.partition("=")
     name = name.strip()
     values = tuple(value.strip().strip('"') for value in listed.split(","))
@@ -49,11 +57,10 @@ def axis(text: str, workload: str) -> Axis:
         raise UserError(f'--sweep "{text}": accepted is NAME=VALUE,VALUE,...')
     if len(set(values)) != len(values):
         raise UserError(f'--sweep "{text}": a value is there twice')
-    return Axis(name=name, kind=_kind(name, workload), values=values)
+    return Axis(name=name, kind=_kind(name, row, called), values=values)
 
 
-def _kind(name: str, workload: str) -> str:
-    row = find(workload)
+def _kind(name: str, row: Workload, called: str) -> str:
     if any(each.name == name for each in row.parameters):
         return "parameter"
     if name in OPTIONS:
@@ -67,7 +74,7 @@ def _kind(name: str, workload: str) -> str:
     mean = f"; did you mean {close[0]}?" if close else ""
     parameters = ", ".join(each.name for each in row.parameters)
     raise UserError(
-        f"--sweep {name}: that is neither a parameter of {workload} ({parameters}) nor an option "
+        f"--sweep {name}: that is neither a parameter of {called} ({parameters}) nor an option "
         f"({', '.join(OPTIONS)}) nor a field of a machine{mean}"
     )
 
@@ -83,8 +90,9 @@ def check_given(axes: Sequence[Axis], base: Mapping[str, Any], written: Collecti
             raise UserError(f"--set {each.name}={sets[each.name]} and --sweep {each.name}: accepted is one of the two")
 
 
-def cases(base: Mapping[str, Any], axes: Sequence[Axis]) -> list[Case]:
-    """`base`: fields of Question. Raises UserError where a combination cannot be asked."""
+def cases(base: Mapping[str, Any], axes: Sequence[Axis], *, timeout_s: float | None = None) -> list[Case]:
+    """`base`: fields of Question. Raises UserError where a combination cannot be asked, RunError where finding out
+    takes longer."""
     names = [each.name for each in axes]
     for name in names:
         if names.count(name) > 1:
@@ -99,14 +107,27 @@ def cases(base: Mapping[str, Any], axes: Sequence[Axis]) -> list[Case]:
         raise UserError(f"--sweep: {count:,} combinations; accepted are up to {CASES_MAX:,}")
     made = []
     for values in itertools.product(*(each.values for each in axes)):
-        shown = ", ".join(f"{name}={value}" for name, value in zip(names, values, strict=True))
         try:
-            question = Question(**_changed(base, axes, values))
-            ask.check(question)
-            made.append(Case(question=question, values=values, key=ask.key(question)))
+            with within(timeout_s, reading(base["workload"])):
+                question = Question(**_changed(base, axes, values))
+                ask.check(question)
+                made.append(Case(question=question, values=values, key=ask.key(question)))
         except UserError as error:
-            raise UserError(f"--sweep {shown}: {error}" if shown else str(error)) from None
+            raise UserError(_refused(names, values, str(error))) from None
     return made
+
+
+def _refused(names: Sequence[str], values: Sequence[str], error: str) -> str:
+    """With the case's values, but those that the sentence begins with itself."""
+    others = []
+    for name, value in zip(names, values, strict=True):
+        written = f"{name}={value}"
+        error = written + error.removeprefix(f"--{name} {value}") if error.startswith(f"--{name} {value}") else error
+        if not re.search(rf"^(\S+: )?{re.escape(written)}\b", error):
+            others.append(written)
+    if others:
+        return f"--sweep {', '.join(others)}: {error}"
+    return f"--sweep {error}" if names else error
 
 
 def _changed(base: Mapping[str, Any], axes: Sequence[Axis], values: Sequence[str]) -> dict[str, Any]:

@@ -10,15 +10,19 @@ import signal
 import sys
 from typing import Any
 
+from dryfly.base.deadline import within
 from dryfly.base.errors import DryflyError
 from dryfly.predict import ask
+from dryfly.predict.find import reading
 from dryfly.predict.question import of_content
 
 
 def outcome(content: dict[str, Any], timeout_s: float | None) -> dict[str, Any]:
     """The answer, or the sentence with which it failed. By one core: there are as many such processes."""
     try:
-        return {"answer": ask.ask(of_content(content), timeout_s=timeout_s, cores=1).content()}
+        with within(timeout_s, reading(content["workload"])):
+            question = of_content(content)
+        return {"answer": ask.ask(question, timeout_s=timeout_s, cores=1).content()}
     except DryflyError as error:
         return {"failure": str(error), "status": error.exit_status}
 

@@ -26,6 +26,7 @@ class Workload:
     ppn: str = "1"  # ranks of a node where none are given; "gpus", "tiles" (of GPUs) or "nics": one for each
     engine: str = ""  # its name there, if that is another
     one_size: bool = True  # all messages have about the size that a parameter says
+    is_file: bool = False  # its name is that of a file or folder, which says what ranks do
 
     def of_model(self, model: str) -> tuple[Parameter, ...]:
         return tuple(each for each in self.parameters if not each.models or model in each.models)
@@ -507,8 +508,18 @@ ROWS = (
 
 # Those of a file, whose name is the workload's.
 GOAL = Workload(name="GOAL file", about="the schedule of a file as LogGOPSim and ATLAHS read it, on the first ranks",
-                engine="goal", models=(SKELETON,), one_size=False,
+                engine="goal", models=(SKELETON,), one_size=False, is_file=True,
                 parameters=(Parameter(name="calc", field=time("", "of a calc of 1", least=1, most=10**12),
                                       default="1 ns"), _ON_NODE))  # fmt: skip
 PYTHON = Workload(name="skeleton in Python", about="program(me, ...) of a Python file, on all ranks", engine="schedule",
-                  models=(SKELETON,), one_size=False, parameters=(_ON_NODE,))  # fmt: skip
+                  models=(SKELETON,), one_size=False, is_file=True,
+                  parameters=(
+                      _ON_NODE,
+                      _of_skeleton("library", _choice("whose choice of algorithms; without it a collective has one",
+                                                      "mpich", "openmpi")),
+                      _of_skeleton("ranks", count("", "that there are, the first ones; without it all of the nodes'",
+                                                  least=1, most=2**24)),
+                  ))  # fmt: skip
+RECORDING = Workload(name="recording", about="a run that dryfly run --record has recorded, replayed on the first ranks",
+                     engine="schedule", models=(SKELETON,), one_size=False, is_file=True,
+                     parameters=(_ON_NODE,))  # fmt: skip

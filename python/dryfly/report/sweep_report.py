@@ -157,7 +157,7 @@ def _steps(axes: Sequence[Axis], cases: Sequence[Case]) -> str:
 
 
 def _table(axes: Sequence[Axis], cases: Sequence[Case]) -> str:
-    names = list(figure.main(cases[0][1]["figures"]))
+    names = figure.of_all([answer["figures"] for _, answer in cases])
     rows = []
     for values, answer in cases[:_ROWS_SHOWN]:
         figures = answer["figures"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
+import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -14,8 +16,11 @@ from dryfly.base.errors import RunError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.base.paths import MOTIF, native
 from dryfly.base.signals import dying_with_parent
+from dryfly.base.units import size_text
 
 _BAD_INPUT = 2
+_WITHOUT_MEMORY = 3
+_BAD_ALLOC = "std::bad_alloc"
 _WORD_MAX = 32 * 4096  # that Linux lets a program be given
 
 
@@ -52,6 +57,10 @@ def ask(spec: str, workload: str, words: Iterable[str], *, timeout_s: float | No
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise RunError(f"{workload} has not ended after {timeout_s:g} s", exit_status=1) from None
+    aborted = done.returncode == -signal.SIGABRT and _BAD_ALLOC in done.stderr  # in a thread of its
+    if done.returncode in (_WITHOUT_MEMORY, -signal.SIGKILL) or aborted:
+        killed = done.returncode == -signal.SIGKILL
+        raise RunError(_too_large(workload, command, killed=killed), exit_status=1)
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         sentence = lines[-1] if lines else f"{MOTIF} ended with status {done.returncode}"
@@ -65,6 +74,20 @@ def ask(spec: str, workload: str, words: Iterable[str], *, timeout_s: float | No
         raise RunError(f"{MOTIF} has printed no result: {done.stdout[:80]!r}", exit_status=1) from None
     assert isinstance(content, dict)
     return content
+
+
+def _too_large(workload: str, words: Sequence[str], *, killed: bool) -> str:
+    given = dict(word.partition("=")[::2] for word in words)
+    ranks = int(given.get("nodes", 1)) * int(given.get("ppn", 1))
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    most = "" if limit == resource.RLIM_INFINITY else f" (ulimit -v: {size_text(limit)})"
+    level = given.get("level", "")
+    other = "" if level == "latency" else ", or at a level that needs less (--level latency)"
+    what = "were killed, as the system does where memory is short" if killed else "need more memory than there is"
+    return (
+        f"{workload}: {ranks:,} ranks at level {level} {what}{most}; accepted are fewer nodes or ranks of a node "
+        f"(--nodes, --ppn){other}"
+    )
 
 
 def digest() -> str:

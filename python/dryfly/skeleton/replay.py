@@ -27,6 +27,7 @@ from dryfly.skeleton.schedule import Lists, Schedule
 _PS = 1e-12
 _CALLS = ["send", "send_fetched", "receive", "rma", "rma_fetched", "completion", "sent", "received"]
 _CALL_COST = re.compile(rf"^(host\.(?:{'|'.join(_CALLS)})_ps) \d+$", re.MULTILINE)
+CALL_COSTS = frozenset(f"host.{name}" for name in _CALLS)  # fields of a machine that a replay does without
 _PLACE = re.compile(r"^run\.rank\.(\d+)\.node (\d+)$", re.MULTILINE)
 _COMPLETIONS = ("arrived", "sent", "done")
 
@@ -77,6 +78,16 @@ def without_cpu(spec: str) -> str:
     return _CALL_COST.sub(r"\1 0", spec)
 
 
+def with_costs(spec: str, costs: Mapping[str, int]) -> str:
+    """What calls cost, in ps by the spec's names, in place of what the machine says."""
+    for name, value in costs.items():
+        line = f"{name} {value}"
+        spec, found = re.subn(rf"^{re.escape(name)} \d+$", line, spec, flags=re.MULTILINE)
+        if not found:
+            spec += line + "\n"
+    return spec
+
+
 def with_network(spec: str, level: str) -> str:
     """The other levels run with either model of the network."""
     if level not in ("packet", "flow"):
@@ -89,11 +100,28 @@ def replay(folder: str | Path) -> Recording:
     """Raises UserError: no recorded run, or one that no replay can be made of."""
     path = Path(folder)
     result = _result(path)
+    try:
+        return _replay(path, result)
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError) as error:
+        raise UserError(f"{folder}: the recording is damaged ({error}); record the run again") from None
+
+
+def where_of(folder: str | Path) -> Where:
+    """As it was recorded, from its result alone. Raises UserError."""
+    path = Path(folder)
+    result = _result(path)
+    try:
+        return _where(result, nodes=len(_nodes(result["spec"], int(result["ranks"]), folder)))
+    except (ValueError, LookupError, TypeError) as error:
+        raise UserError(f"{path / tables.RESULT}: {error!r}; record the run again with this version") from None
+
+
+def _replay(folder: Path, result: Mapping[str, Any]) -> Recording:
     ranks = int(result["ranks"])
-    rows = _rows(path, ranks)
+    rows = _rows(folder, ranks)
     if not any(rows):
         raise UserError(f"{folder}: the recording has no operations of ranks; record the run again with this version")
-    waits = _waits(path, ranks)
+    waits = _waits(folder, ranks)
     ends = [round(one["virtual_time_s"] / _PS) for one in result["ranks_detail"]]
     for rank, end in enumerate(ends):
         rows[rank] = [row for row in rows[rank] if row[1] <= end]
@@ -262,7 +290,10 @@ def _result(path: Path) -> dict[str, Any]:
     file = path / tables.RESULT
     if not file.is_file() or not (path / "operations.parquet").is_file():
         raise UserError(f"{path}: there is no recording; accepted is a folder that dryfly run --record has written")
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise UserError(f"{file} is damaged; record the run again") from None
     return content
 
 
