@@ -37,7 +37,13 @@ Delivery::Delivery(const Engine& engine, const Segment& segment, std::vector<Ran
 
 void Delivery::emit(RankId id, PendingEvent&& pending) {
   Rank& rank = ranks_[id.value];
-  if (rank.state == RankState::gone || pending.tenancy != rank.process.tenancy) return drop(pending);
+  const bool is_for_nobody = rank.state == RankState::gone || pending.tenancy != rank.process.tenancy;
+  if (pending.copy_order != 0) {
+    const std::uint64_t counted = rank.page->copies_done.load(std::memory_order_seq_cst);
+    is_for_nobody ? rank.events.copies.drop(pending.copy_order, counted)
+                  : rank.events.copies.show(pending.copy_order, counted);
+  }
+  if (is_for_nobody) return drop(pending);
   const std::uint64_t at = pending.event.at_ps;
   DRYFLY_CHECK(at >= rank.events.last_ps);
   rank.events.last_ps = at;

@@ -155,15 +155,19 @@ void Places::give_copies(const Rank& rank, const std::vector<Rank*>& ranks, wire
   std::uint64_t others = 0;
   std::uint64_t cached_ps = 0;
   std::uint64_t memory_ps = 0;
+  std::uint64_t across = 0;
   for (const Rank* other : ranks) {
     if (other == &rank && ranks.size() > 1) continue;
     const Nearness::Way& way = near_.way(core_place(rank), core_place(*other));
     ++others;
+    if (near_.distance(core_place(rank), core_place(*other)) == Nearness::across_sockets) ++across;
     cached_ps += wire::picoseconds_per_kib(way.cached.bytes_per_s);
     memory_ps += wire::picoseconds_per_kib(way.memory.bytes_per_s);
   }
   share.cached_ps_per_kib = cached_ps / others;
   share.copied_ps_per_kib = memory_ps / others;
+  share.across_ppb = across * whole_ppb / others;
+  share.socket = core_place(rank).socket;
 }
 
 void Places::seat(const std::vector<Rank*>& ranks) {

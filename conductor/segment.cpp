@@ -128,7 +128,7 @@ wire::SlowNode slow_node(const SlowParts& slow, NodeId node) {
   return {.cpu_ppb = left(slow.cpus), .memory_ppb = left(slow.memories)};
 }
 
-wire::CopyCosts copy_costs(const Spec& spec) {
+wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t moved_offset) {
   const NodeMemorySpec memory = node_memory_spec(spec);
   return {.ps = memory.copy.ps,
           .ps_per_kib = wire::picoseconds_per_kib(memory.copy_rate.bytes_per_s),
@@ -136,7 +136,9 @@ wire::CopyCosts copy_costs(const Spec& spec) {
           .cross_ps = memory.cross_copy.ps,
           .attaching = attaching_costs(spec),
           .room = MovedMemory::room(memory.rate.bytes_per_s),
-          .moved_offset = 0};
+          .crossing_room = MovedMemory::room(memory.socket_rate.bytes_per_s),
+          .moved_offset = moved_offset,
+          .sockets = memory.near.sockets()};
 }
 
 wire::ComputeSettings compute_settings(const Spec& spec) {
@@ -165,8 +167,10 @@ Segment::Segment(const Spec& spec) {
   const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
   const std::map<std::uint64_t, NodeOfJob> nodes = nodes_of(spec, ranks);
   const std::uint64_t moved_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
-  const wire::ServiceSettings service = service_settings(
-      spec, moved_offset + (nodes_share_memory ? round_up(sizeof(MovedMemory) * nodes.size(), page_bytes) : 0));
+  const wire::CopyCosts copies = copy_costs(spec, moved_offset);
+  const std::uint64_t moved_bytes = sizeof(MovedMemory) * (1 + copies.sockets) * nodes.size();
+  const wire::ServiceSettings service =
+      service_settings(spec, moved_offset + (nodes_share_memory ? round_up(moved_bytes, page_bytes) : 0));
   bytes_ = service.use_offset + round_up(service_use_bytes(service) * nodes.size(), page_bytes);
 
   descriptor_ = memfd_create("dryfly-run", MFD_CLOEXEC);
@@ -201,8 +205,7 @@ Segment::Segment(const Spec& spec) {
   head->inline_max = spec.small(fields::nic_inline_bytes);
   head->eager_max = spec.small(fields::nic_eager_bytes);
   head->nodes_share_memory = nodes_share_memory ? 1 : 0;
-  head->copies = copy_costs(spec);
-  head->copies.moved_offset = moved_offset;
+  head->copies = copies;
   head->service = service;
   head->cross_memory_allowed = spec.small(fields::run_cross_memory);
   head->served = spec.has(fields::run_served) ? 1 : 0;

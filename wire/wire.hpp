@@ -141,10 +141,13 @@ struct CopyCosts {
   std::uint64_t cached;         // bytes: what is not longer than that stays in caches
   std::uint64_t cross_ps;       // a call that copies out of another process's memory
   RegistrationCosts attaching;  // of another process's memory (XPMEM)
-  // With `nodes_share_memory`, where the memory of a node has a rate: bytes for which there is room in an interval of
-  // its MovedMemory, and where these lie, one for each node of the job.
+  // With `nodes_share_memory`: bytes for which there is room in an interval of a MovedMemory, of the memory of a node
+  // and of the link between its sockets, each way; 0: it has no rate. And where these lie: for each node of the job its
+  // memory's and those of what comes to each of its sockets.
   std::uint64_t room;
+  std::uint64_t crossing_room;
   std::uint64_t moved_offset;
+  std::uint32_t sockets;
 };
 
 // What a CXI service has so many of at each NIC, for all processes that use it there.
@@ -338,6 +341,8 @@ struct NodeShare {
   // What a core copies by where it is, in caches and out of memory; 0: as CopyCosts has it.
   std::uint64_t cached_ps_per_kib;
   std::uint64_t copied_ps_per_kib;
+  std::uint64_t across_ppb;  // of the others on its node those on other sockets; 0 where nobody knows
+  std::uint32_t socket;
   std::uint32_t node_of_job;  // which of the job's nodes it is; this and the next never change
   SlowNode slow;
 };

@@ -61,6 +61,7 @@ class Nearness {
   }
 
   bool is_known() const { return is_known_; }
+  std::uint32_t sockets() const { return sockets_; }
   std::size_t distance(CorePlace one, CorePlace other) const {
     if (!is_known_ || one.region == other.region) return 0;
     return one.socket == other.socket ? 1 : across_sockets;

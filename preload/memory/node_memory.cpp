@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,16 +41,30 @@ bool lies_in_node_memory(const void* address) {
   return false;
 }
 
-// When the memory of the node has moved what a core copies from that instant on; the ranks of a node go in turn.
-std::uint64_t moved_through_memory(std::uint64_t begin_ps, std::uint64_t alone_ps, std::uint64_t bytes) {
+// When the memory of the node, and the link between its sockets, have moved what a core copies from that instant on;
+// the ranks of a node go in turn. Of what it `reads` there as much comes from another socket as there are ranks on
+// others.
+std::uint64_t moved_through_memory(std::uint64_t begin_ps, std::uint64_t alone_ps, std::uint64_t bytes, bool reads) {
   wire::SegmentHeader& header = *dryfly_self.header;
-  if (header.copies.room == 0 || bytes <= header.copies.cached) return begin_ps + alone_ps;
-  auto* nodes = reinterpret_cast<MovedMemory*>(reinterpret_cast<char*>(&header) + header.copies.moved_offset);
-  const std::uint64_t room = wire::SlowNode::less(header.copies.room, dryfly_self.page->share.slow.memory_ppb);
-  return nodes[dryfly_self.page->share.node_of_job].end_of(begin_ps, alone_ps, 2 * bytes, room);
+  const wire::CopyCosts& copies = header.copies;
+  const wire::NodeShare& share = dryfly_self.page->share;
+  auto* accounts = reinterpret_cast<MovedMemory*>(reinterpret_cast<char*>(&header) + copies.moved_offset) +
+                   std::size_t{share.node_of_job} * (1 + copies.sockets);
+  std::uint64_t end_ps = begin_ps + alone_ps;
+  if (copies.room != 0 && bytes > copies.cached) {
+    const std::uint64_t room = wire::SlowNode::less(copies.room, share.slow.memory_ppb);
+    end_ps = accounts[0].end_of(begin_ps, alone_ps, 2 * bytes, room);
+  }
+  if (reads && share.across_ppb != 0 && copies.crossing_room != 0) {
+    constexpr std::uint64_t whole_ppb = 1'000'000'000;
+    const auto crossing =
+        static_cast<std::uint64_t>(static_cast<unsigned __int128>(bytes) * share.across_ppb / whole_ppb);
+    end_ps = std::max(end_ps, accounts[1 + share.socket].end_of(begin_ps, alone_ps, crossing, copies.crossing_room));
+  }
+  return end_ps;
 }
 
-void charge(std::size_t bytes) {
+void charge(std::size_t bytes, bool reads) {
   if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return;
   dryfly_self.has_acted.store(1, std::memory_order_relaxed);
   reach_node_memory(bytes);
@@ -60,7 +75,7 @@ void charge(std::size_t bytes) {
   if (bytes > copies.cached) alone_ps = wire::SlowNode::longer(alone_ps, dryfly_self.page->share.slow.memory_ppb);
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
   const std::uint64_t end_ps = dryfly_self.now();
-  const std::uint64_t moved_until_ps = moved_through_memory(end_ps - alone_ps, alone_ps, bytes);
+  const std::uint64_t moved_until_ps = moved_through_memory(end_ps - alone_ps, alone_ps, bytes, reads);
   if (moved_until_ps > end_ps) dryfly_self.now_ps.fetch_add(moved_until_ps - end_ps, std::memory_order_relaxed);
 }
 
@@ -72,8 +87,9 @@ void charge_call() {
 
 void charge_copy(const void* target, const void* source, std::size_t bytes) {
   dryfly_self.copies.store(dryfly_self.copies.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (lies_in_node_memory(target) || lies_in_node_memory(source)) {
-    charge(bytes);
+  const bool reads = lies_in_node_memory(source);
+  if (reads || lies_in_node_memory(target)) {
+    charge(bytes, reads);
   } else {
     charge_copied(bytes);
   }
@@ -94,7 +110,7 @@ ssize_t watched_process_vm_readv(pid_t process, const iovec* here, unsigned long
   const ssize_t got = process_vm_readv(process, here, here_count, there, there_count, flags);
   if (got > 0) {
     charge_call();
-    charge(static_cast<std::size_t>(got));
+    charge(static_cast<std::size_t>(got), true);
   }
   return got;
 }

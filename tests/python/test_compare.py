@@ -54,6 +54,18 @@ def test_options_without_a_value_and_the_long_names_of_osu_are_taken() -> None:
             benchmarks.parse(text)
 
 
+def test_a_mere_name_stands_for_the_plans_with_its_options(tmp_path: Path) -> None:
+    file = tmp_path / "plan.toml"
+    file.write_text('nodes = 2\nbenchmarks = ["alltoall -m 1:8", "alltoall -m 1:64", "bcast"]\n', encoding="utf-8")
+
+    def chosen(*names: str) -> list[tuple[str, ...]]:
+        made = make(Flags(file=str(file), settings=("mpich",), benchmarks=names))
+        return [(each.name, *each.options) for each in made.benchmarks]
+
+    assert chosen("alltoall") == [("alltoall", "-m", "1:8"), ("alltoall", "-m", "1:64")]
+    assert chosen("alltoall -m 1:2", "bw") == [("alltoall", "-m", "1:2"), ("bw",)]
+
+
 def test_options_of_one_sided_benchmarks_and_of_threads_are_taken() -> None:
     put = benchmarks.parse("put_bw --fence-interval 8 -w create --sync-option=fence -W 16")
     assert put.options == ("--fence-interval", "8", "-w", "create", "-s", "fence", "-W", "16")

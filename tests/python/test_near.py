@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from dryfly.base.errors import UserError
-from dryfly.case.near import spec_lines
+from dryfly.case.near import longest_cached, spec_lines
 from dryfly.case.placement import Placement
 from dryfly.machine.load import load
 
+KIB, MIB = 2**10, 2**20
 _NONE = Placement(policy="packed", ranks=())
 
 
@@ -38,18 +39,32 @@ def test_nothing_from_afar_is_faster_than_memory() -> None:
     assert lines["node.near.2.cached_bytes_per_s"] == 12 * 10**9
 
 
-def test_a_machine_without_rows_has_none_of_it() -> None:
-    assert near_of("testbed") == {}
-
-
 def test_places_cost_nothing_unless_that_is_asked_for() -> None:
     assert near_of("crusher", "node.near.places=off") == {}
     assert spec_lines(load("crusher"), _NONE) == []
+    assert longest_cached(load("crusher"), 8) == 0
+
+
+def test_places_are_refused_where_there_are_no_rows() -> None:
+    with pytest.raises(UserError, match=r"machine testbed: node\.near\.places = on: accepted is off"):
+        near_of("testbed")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "longest"), [(8, (512 * KIB + 32 * MIB) // 2), (56, (512 * KIB + 32 * MIB // 7) // 2)]
+)
+def test_a_copy_stays_in_the_caches_that_a_rank_has(ranks: int, longest: int) -> None:
+    assert longest_cached(load("crusher", sets=("node.near.places=on",)), ranks) == longest
 
 
 def test_rows_come_together() -> None:
     with pytest.raises(UserError, match=r"node\.near\.l3_line is not given"):
         near_of("testbed", "node.near.l3_rate=12 GB/s")
+
+
+def test_a_line_from_farther_away_is_no_quicker() -> None:
+    with pytest.raises(UserError, match=r"accepted are times, none shorter than the one before it"):
+        near_of("aurora", "node.near.l3_line=150 ns")
 
 
 def test_xpmem_that_is_off_costs_nothing_because_it_is_not_there() -> None:

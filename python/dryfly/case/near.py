@@ -22,20 +22,50 @@ _LINES = 2
 
 
 def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
-    """Raises UserError where a machine has a part of the rows only."""
+    """Raises UserError where a machine has a part of the rows only, or none and `places` is on."""
     if machine.optional("node.near.places") != "on":
         return []
     return [*_calls(machine), *_near(machine, placement)]
 
 
-def _near(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
+def counts(machine: Machine) -> bool:
+    """Whether copies cost by place. Raises UserError as spec_lines does."""
+    return bool(_rows(machine))
+
+
+def longest_cached(machine: Machine, per_node: int) -> int:
+    """The longest copy, in bytes, that stays in caches where a node has so many ranks; 0 without rows."""
+    rows = _rows(machine)
+    regions = machine.optional("node.l3") or 1
+    in_region = -(-per_node // int(regions))
+    return (rows["l2_size"] + int(machine.optional("node.l3_size") or 0) // in_region) // 2 if rows else 0
+
+
+def _rows(machine: Machine) -> dict[str, int]:
+    """Empty where copies cost the same everywhere."""
+    if machine.optional("node.near.places") != "on":
+        return {}
     given = {row: machine.optional(f"node.near.{row}") for row in _ROWS}
-    if all(value is None for value in given.values()):
-        return []
     missing = [row for row, value in given.items() if value is None]
+    if len(missing) == len(_ROWS):
+        raise UserError(
+            f"machine {machine.name}: node.near.places = on: accepted is off, for it has no rows of node.near"
+        )
     if missing:
         raise UserError(f"machine {machine.name}: node.near.{missing[0]} is not given: accepted are all of node.near")
     rows = {row: int(value) for row, value in given.items() if value is not None}
+    if not rows["l3_line"] <= rows["socket_line"] <= rows["node_line"]:
+        raise UserError(
+            f"machine {machine.name}: node.near.l3_line, socket_line and node_line: accepted are times, none "
+            "shorter than the one before it"
+        )
+    return rows
+
+
+def _near(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
+    rows = _rows(machine)
+    if not rows:
+        return []
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     node = node_of(machine, nics=max((names.nics(each) for each in per_node), default=most_nics(machine)))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dryfly.base.errors import UserError
+from dryfly.case import near
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics
 from dryfly.oracle import hpl
@@ -250,9 +251,7 @@ def _broadcast_rate(machine: Machine, nics: Nics, ranks: int, *, by_column: bool
     """With ranks numbered along rows, only the last one of a node sends out of it, and the others copy."""
     if by_column:
         return nics.of_rank(nics.broadcast, ranks)
-    by_place = machine.optional("node.near.places") == "on"
-    known = by_place and machine.optional("node.near.memory_rate") is not None
-    return min(nics.rate, _number(machine, "node.near.memory_rate" if known else "node.local_rate"))
+    return min(nics.rate, _number(machine, "node.near.memory_rate" if near.counts(machine) else "node.local_rate"))
 
 
 def _off_node(ranks: int, rows: int) -> float:

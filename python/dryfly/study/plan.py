@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -81,12 +81,19 @@ def make(flags: Flags) -> Plan:
     for label in labels:
         if labels.count(label) > 1:
             raise UserError(f'--with: "{label}" is there twice; give them labels: --with "LABEL: LIBRARY,..."')
-    names = flags.benchmarks or tuple(content.get("benchmarks", ()))
+    names = _chosen(flags.benchmarks, content.get("benchmarks", ()))
     if not names:
         raise UserError(f"no benchmark is named; there are {', '.join(benchmarks.KINDS)}")
     common = (*benchmarks.check_common(content.get("options", "")), *flags.options)
     made = tuple(dict.fromkeys(benchmarks.parse(name, common=common) for name in names))
     return Plan(base=base, variants=tuple(variants), benchmarks=made, iterations=flags.iterations)
+
+
+def _chosen(asked: Sequence[str], listed: Sequence[str]) -> list[str]:
+    """Those of the plan, or those asked for: a mere name stands for what the plan has by that name."""
+    if not asked:
+        return list(listed)
+    return [one for name in asked for one in [line for line in listed if line.split()[:1] == [name]] or [name]]
 
 
 def _read(file: str) -> dict[str, Any]:

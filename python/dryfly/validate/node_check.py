@@ -85,7 +85,7 @@ class NodeCheck:
 
     def _health(self) -> Check:
         """Replays only where they are as many as the limit."""
-        limit = settings(limits=self._asked.limits).replays
+        limit = settings(machine=self._simulated.machine, limits=self._asked.limits).replays
         bad = {
             f"{event.source} {event.text}"
             for nic in self._nics
@@ -117,7 +117,7 @@ class NodeCheck:
     @cached_property
     def _slow(self) -> dict[tuple[str, str], str]:
         """What of the node is slow, by measure and place, in words. Of a GPU the fastest of all NICs' counts."""
-        known = settings(limits=self._asked.limits)
+        known = settings(machine=self._simulated.machine, limits=self._asked.limits)
         scenario = Scenario(slow=self._simulated.scenario.slow)
         best: dict[tuple[str, str], float] = {}
         for turn in range(len(self._nics)):
@@ -137,7 +137,7 @@ class NodeCheck:
         }
 
     def _flaps(self) -> Check:
-        known = settings(limits=self._asked.limits)
+        known = settings(machine=self._simulated.machine, limits=self._asked.limits)
         said = []
         for place, instants in self._console.flaps().items():
             if place not in self._nics:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from dryfly.scenario.faults import gpu_place
 from dryfly.validate.wiring import Cable, Wiring, nic_place, node_place
 
+RANKS_OF_NIC = 2  # of a node's level
+
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
@@ -83,12 +85,12 @@ def _merged(schedules: Iterable[Iterable[list[tuple[int, int]]]]) -> list[list[t
 
 
 def node_level(wiring: Wiring, nodes: Sequence[int], sizes: Sizes, *, turn: int = 0) -> list[Step]:
-    """Two ranks for each NIC: 2 i and 2 i + 1 of a node have its i-th. All nodes at once, since they share nothing. In
-    another `turn` GPUs are measured by other NICs of their node."""
+    """RANKS_OF_NIC for each NIC: 2 i and 2 i + 1 of a node have its i-th. All nodes at once, since they share nothing.
+    In another `turn` GPUs are measured by other NICs of their node."""
     ranks_of: dict[int, range] = {}
     first = 0
     for node in nodes:
-        count = 2 * len(wiring.nics_of_node[node])
+        count = RANKS_OF_NIC * len(wiring.nics_of_node[node])
         ranks_of[node] = range(first, first + count)
         first += count
     copies, work = [], []

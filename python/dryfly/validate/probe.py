@@ -10,7 +10,7 @@ from itertools import groupby
 from dryfly.base.errors import RunError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.skeleton import motif
-from dryfly.validate.plan import Step
+from dryfly.validate.plan import RANKS_OF_NIC, Step
 from dryfly.validate.wiring import Wiring
 
 _PS = 1e-12
@@ -78,7 +78,7 @@ def run(spec: str, wiring: Wiring, nodes: Sequence[int], steps: Sequence[Step], 
 
 
 def ranks_of_node(wiring: Wiring, nodes: Sequence[int], on_node: str) -> int:
-    return len(wiring.nics_of_node[nodes[0]]) * (2 if on_node else 1)
+    return len(wiring.nics_of_node[nodes[0]]) * (RANKS_OF_NIC if on_node else 1)
 
 
 def ranks_of(wiring: Wiring, nodes: Sequence[int], on_node: str) -> list[int] | None:

@@ -38,7 +38,7 @@ def of_simulated(asked: Asked, *, tell: Callable[[str], None] = lambda _: None) 
     simulated = Simulated(asked)
     subject = simulated.subject
     check_nodes(asked, subject)
-    known = settings(network=str(asked.network), limits=asked.limits)
+    known = settings(machine=simulated.machine, network=str(asked.network), limits=asked.limits)
     good = None if asked.baseline is None else baseline.read(Path(asked.baseline), asked, subject, known.sizes)
     measurer = BySkeleton if asked.mpi is None else ByRanks
     return Validation(asked, subject, measurer(asked, simulated, good), known, tell=tell)

@@ -11,10 +11,14 @@ from typing import Any
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
-from dryfly.validate import judge
+from dryfly.case import near
+from dryfly.machine.machine import Machine
+from dryfly.machine.node import most_nics
+from dryfly.validate import judge, plan
 from dryfly.validate.judge import Limits
 from dryfly.validate.plan import Sizes
 
+_PAGE = 4096
 _GIVEN = ("tolerance", "limit")  # tables of --limits
 _SECONDS = ("answer_s", "hang_s", "start_s", "chunk_s", "prolog_s", "epilog_s")  # of Native
 
@@ -57,13 +61,18 @@ def _known() -> dict[str, dict[str, Any]]:
     return {name: {row: facts["value"] for row, facts in rows.items()} for name, rows in content.items()}
 
 
-def settings(*, native: bool = False, network: str = "", limits: str | None = None) -> Settings:
-    """Of a simulated machine, by its network, or a `native` one; `limits`: a file of the user's. Raises UserError."""
+def settings(
+    *, native: bool = False, machine: Machine | None = None, network: str = "", limits: str | None = None
+) -> Settings:
+    """Of a simulated `machine`, by its network, or a `native` one; `limits`: a file of the user's. Raises UserError."""
     known = _known()
     tables = {name: dict(known[name]) for name in ("size", *_GIVEN)}
     for name in tables if native else ():
         tables[name] |= known[f"native_{name}"]
     tables["size"] |= known.get(f"{network}_size", {})
+    if machine is not None:
+        beyond = near.longest_cached(machine, plan.RANKS_OF_NIC * most_nics(machine)) + _PAGE
+        tables["size"]["memory_bytes"] = max(tables["size"]["memory_bytes"], beyond // _PAGE * _PAGE)
     if limits is not None:
         for name, rows in _given(Path(limits), tables).items():
             tables[name] |= rows
