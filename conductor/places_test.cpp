@@ -148,6 +148,8 @@ TEST_CASE("through memory that all share a rank copies as it does in the mean wi
   CHECK(free.pages[2].share.copied_ps_per_kib == 2'000'000);
   Node bound({at(0x1), at(0x40)}, near_rows);
   CHECK(bound.settled(0).cached_ps_per_kib == 4'000'000);
+  CHECK(bound.settled(0).across_ppb == whole_ppb);  // the one other is on the other socket
+  CHECK(free.pages[0].share.across_ppb == 0);
   Node alone({at(0)}, near_rows);
   alone.places.settle_all(0);
   CHECK(alone.pages[0].share.cached_ps_per_kib == 1'000'000);

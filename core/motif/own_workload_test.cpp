@@ -15,16 +15,7 @@ Answer predict_ring(Stage& stage, Parameters& parameters);
 namespace {
 
 TEST_CASE("a skeleton of one's own says what it has sent, how long a step took, and what the library chose") {
-  fabric::SampleMachine machine;
-  machine.more +=
-      "nic.inline_bytes 192\nnic.pushed_bytes 96\nnic.eager_bytes 18433\nnic.rendezvous_head_bytes 2048\n"
-      "nic.egress_latency_ps 333560\nnic.dma_read_latency_ps 600000\nnic.ingress_latency_ps 333560\n"
-      "nic.command_interval_ps 29600\nnic.list_entries 16384\nnic.list_entries_share_ppm 1000000\n"
-      "nic.command_latency_ps 300000\nnic.completion_latency_ps 300000\nnode.local_latency_ps 300000\n"
-      "node.local_rate_bytes_per_s 12000000000\nnode.copy_ps 33000\nhost.send_ps 385000\nhost.receive_ps 70000\n"
-      "host.rma_ps 385000\nhost.completion_ps 315000\nhost.poll_ps 30000\nhost.clock_read_ps 25000\n"
-      "host.match_ps 100000\n";
-  const Spec spec = machine.spec();
+  const Spec spec = motif_spec();
   std::vector<const char*> words{"nodes=4", "ppn=1", "steps=5", "bytes=1024", "work_ps=7000000"};
   Parameters parameters(words);
   Stage stage(spec, parameters);

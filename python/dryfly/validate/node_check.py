@@ -85,7 +85,7 @@ class NodeCheck:
 
     def _health(self) -> Check:
         """Replays only where they are as many as the limit."""
-        limit = settings(machine=self._simulated.machine, limits=self._asked.limits).replays
+        limit = settings(limits=self._asked.limits).replays
         bad = {
             f"{event.source} {event.text}"
             for nic in self._nics
@@ -137,7 +137,7 @@ class NodeCheck:
         }
 
     def _flaps(self) -> Check:
-        known = settings(machine=self._simulated.machine, limits=self._asked.limits)
+        known = settings(limits=self._asked.limits)
         said = []
         for place, instants in self._console.flaps().items():
             if place not in self._nics:
