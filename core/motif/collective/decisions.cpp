@@ -1,6 +1,7 @@
 #include "core/motif/collective/decisions.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace dryfly::motif {
 
@@ -23,8 +24,13 @@ void Decisions::add(const CollectiveCall& call, std::uint32_t ranks, std::string
 
 std::vector<std::string> Decisions::sentences() const {
   const std::lock_guard lock(mutex_);
+  using Entry = std::pair<std::tuple<Collective, std::string, std::string>, Seen>;
+  std::vector<Entry> ordered(seen_.begin(), seen_.end());
+  std::ranges::stable_sort(ordered, {}, [](const Entry& entry) {
+    return std::tuple(std::get<Collective>(entry.first), entry.second.bytes.least, entry.second.ranks.least);
+  });
   std::vector<std::string> found;
-  for (const auto& [key, seen] : seen_) {
+  for (const auto& [key, seen] : ordered) {
     const auto& [what, algorithm, why] = key;
     const std::string size = what == Collective::barrier ? "" : " of " + seen.bytes.text() + " B";
     found.push_back(std::string(name_of(what)) + size + " on " + seen.ranks.text() + " ranks: " + algorithm + " (" +
