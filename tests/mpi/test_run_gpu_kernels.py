@@ -21,7 +21,7 @@ _COMMANDS = {
 _KERNEL_US, _MEMORY, _FP64 = (
     5,
     {"perlmutter-gpu": 1555, "frontier": 1638.4},
-    {"perlmutter-gpu": 19.5, "frontier": 47.85},
+    {"perlmutter-gpu": 16.57, "frontier": 23.87},
 )
 
 

@@ -21,6 +21,7 @@ PROCESS = Process(
     triangle_share=0.5,
     panel_rate=1e11,
     panel_memory=1e11,
+    host_memory=1e11,
     panel_base=100,
     panel_call=0.0,
     message=1e-6,
@@ -56,6 +57,15 @@ def test_the_first_step_is_what_its_terms_give_by_hand() -> None:
     assert found.broadcast == pytest.approx(8 * (3_200 * 100 + 100 * 101) / 2e9 + 1e-6)
     assert found.swap == pytest.approx(2.4 * 8 * 100 * 2_000 / 1e9 + (2 + 2) * 1e-6)
     assert found.took == max(found.gemm, found.factor + found.broadcast, found.swap)
+
+
+def test_columns_that_fit_the_last_caches_take_no_level_of_the_recursion() -> None:
+    """Of 3,200 rows 25 columns are 640 kB; a block of 100 has two levels above them, each a pass of the panel."""
+    first = step(PROBLEM, replace(PROCESS, panel_base=10, panel_cache=640e3), 0).factor
+    without = step(PROBLEM, replace(PROCESS, panel_base=10), 0).factor
+    whole = 16 * 3_200 * 100 / 1e11
+    assert first - step(PROBLEM, PROCESS, 0).factor == pytest.approx(2 * whole)
+    assert without - first == pytest.approx((math.log2(10) - 2) * whole)
 
 
 def test_large_and_unbound_it_is_the_operations_at_the_rate() -> None:

@@ -27,6 +27,7 @@ from dryfly.base.paths import data_folder
 from dryfly.case import placement
 from dryfly.cli.main import cli
 from dryfly.machine.listing import source_keys
+from dryfly.oracle.hpl import Problem
 from dryfly.predict import ask, closed_hpl, facts, figure, skeleton, standing, worker
 from dryfly.predict.find import find
 from dryfly.predict.predict import pairs
@@ -383,6 +384,44 @@ def test_parameters_are_written_in_three_ways() -> None:
         pairs(["bytes=8", "--bytes", "9"], row)
     with pytest.raises(UserError, match="--bytes: its value is missing"):
         pairs(["--bytes"], row)
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes", "least", "most"),
+    [("frontier", 9216, 1.10, 1.20), ("lumi-g", 2916, 1.10, 1.20), ("perlmutter-gpu", 1536, 1.15, 1.22),
+     ("alps", 2600, 1.00, 1.06)],
+)  # fmt: skip
+def test_listed_results_of_other_machines_stand_beside_the_closed_form(
+    machine: str, nodes: int, least: float, most: float
+) -> None:
+    """Nothing was set to them: docs/model/hpl.md has the errors, which this notices when they change."""
+    answer = closed_hpl.answer(hpl(machine=machine, nodes=nodes))
+    assert least < answer.figures["of_published_share"] < most
+    other = closed_hpl.answer(hpl(machine=machine, nodes=nodes - 16))
+    assert "of_published_share" not in other.figures
+    assert other.figures["rate_flop_per_s"] < other.question.ranks * 60e12
+
+
+def test_a_machines_own_solver_is_said_and_can_be_undone() -> None:
+    asked = hpl(machine="frontier", nodes=64)
+    own = closed_hpl.answer(asked)
+    assert own.chosen[0] == "as rocHPL does it: nb=512, pmap=row, panel_cores=node, gpu_mpi=on"
+    undone = closed_hpl.answer(
+        hpl(machine="frontier", nodes=64, parameters=(("panel_cores", "own"), ("pmap", "column"), ("nb", "384")))
+    )
+    assert undone.chosen[0] == "as rocHPL does it: gpu_mpi=on"
+    assert undone.phases["bound by PFACT + BCAST"] > own.phases["bound by PFACT + BCAST"]
+    assert undone.virtual_time_s > own.virtual_time_s
+    assert hpl(machine="aurora", nodes=64).parameter("pmap") == "column"
+
+
+@pytest.mark.parametrize(
+    ("pmap", "rows", "columns", "together"),
+    [("column", 4, 16, 4), ("column", 16, 4, 8), ("row", 4, 16, 1), ("row", 16, 4, 2)],
+)
+def test_ranks_of_a_node_in_one_column_factor_together(pmap: str, rows: int, columns: int, together: int) -> None:
+    problem = Problem(order=10_000, block=100, rows=rows, columns=columns)
+    assert closed_hpl.panels_at_once({"pmap": pmap}, 8, problem) == together
 
 
 def test_a_question_survives_json() -> None:

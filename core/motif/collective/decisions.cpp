@@ -27,7 +27,7 @@ std::vector<std::string> Decisions::sentences() const {
   using Entry = std::pair<std::tuple<Collective, std::string, std::string>, Seen>;
   std::vector<Entry> ordered(seen_.begin(), seen_.end());
   std::ranges::stable_sort(ordered, {}, [](const Entry& entry) {
-    return std::tuple(std::get<Collective>(entry.first), entry.second.bytes.least, entry.second.ranks.least);
+    return std::pair(std::get<Collective>(entry.first), entry.second.bytes.least);
   });
   std::vector<std::string> found;
   for (const auto& [key, seen] : ordered) {

@@ -17,7 +17,7 @@ class Decisions {
  public:
   // `why`: who decides, and the rule's conditions. Jobs that run at once may call it at once.
   void add(const CollectiveCall& call, std::uint32_t ranks, std::string_view algorithm, const std::string& why);
-  // A sentence each: of a collective from few bytes to many, then from few ranks to many.
+  // A sentence each: of a collective from few bytes to many.
   std::vector<std::string> sentences() const;
 
  private:

@@ -11,6 +11,7 @@
 //   swap_nics, bcast_nics     NICs of a node for what goes along process columns and rows, such as 0,4
 //   gpu                       blocking: as dryfly-hpl; beside: the rank goes on with messages while it multiplies
 //   pfact                     faster, cpu, gpu: what factors panels
+//   panel_ranks               of a node, that share its processors while they factor panels; without it all
 //   pcie_bytes_per_s          copies between the two memories, each way; 0: none
 //   gemm_tile, gemm_units, gemm_fill   how products fill a GPU: edge of a tile, units of a GPU, steps of k lost
 //   full, stretches, stretch, warm     all panels, or how many samples of how many panels behind how many others
@@ -88,7 +89,8 @@ Answer predict_hpl(Stage& stage, Parameters& parameters) {
   const Where panel_place = place_named(parameters);
   const ProductShape shape = product_shape(parameters, ranks_per_node, parameters.number_or("gpus", 1, 1, 64));
   const WorkRates rates(stage.spec(), ranks_per_node, shape, Where::faster);
-  const WorkRates panel_rates(stage.spec(), ranks_per_node, shape, panel_place);
+  const auto panel_ranks = parameters.number_or("panel_ranks", ranks_per_node, 1, ranks_per_node);
+  const WorkRates panel_rates(stage.spec(), static_cast<std::uint32_t>(panel_ranks), shape, panel_place);
   const Machinery machinery{.gpu_is_free = gpu_is_free(parameters),
                             .pcie = Rate{parameters.number_or("pcie_bytes_per_s", 0, 0, std::uint64_t{1} << 50)},
                             .panel_on_cpu = panel_place == Where::cpu};

@@ -71,7 +71,9 @@ class Process:
     triangle_share: float  # of gemm_rate, in the triangular solve
     panel_rate: float
     panel_memory: float
-    panel_base: int  # columns: below them the recursive factorisation stays in caches
+    host_memory: float  # of the processors, for a matrix that lies there
+    panel_base: int  # columns: below them the recursive factorisation stays in caches, however long they are
+    panel_cache: float = 0.0  # bytes of the last caches: what columns fit stay there, too
     panel_call: float  # seconds for each column, besides messages
     message: float  # seconds, of a small one
     swap_rate: float
@@ -210,7 +212,8 @@ def _factor(problem: Problem, process: Process, below: int) -> float:
         return 0.0
     block = problem.block
     operations = float(below) * block * block
-    levels = max(0.0, math.log2(block / process.panel_base))
+    in_caches = max(process.panel_base, process.panel_cache / (WORD * below))
+    levels = max(0.0, math.log2(block / in_caches))
     traffic = 2 * WORD * below * block * (1 + levels)
     candidates = WORD * (2 * block + 4)
     exchange = process.message + candidates / process.swap_rate + process.mapping.of(1, candidates)
@@ -270,7 +273,7 @@ def _first(problem: Problem, process: Process) -> float:
 def _back_substitution(problem: Problem, process: Process) -> float:
     """Each process reads its part of the matrix once; from panel to panel the solution goes on in two messages."""
     local = WORD * problem.order**2 / 2 / (problem.rows * problem.columns)
-    memory = process.panel_memory if problem.on_host else process.gemm_memory
+    memory = process.host_memory if problem.on_host else process.gemm_memory
     messages = 2 if problem.rows * problem.columns > 1 else 0
     return local / memory + problem.panels * (messages * process.message + process.mapping.of(messages, 0))
 

@@ -71,7 +71,7 @@ def answer(question: Question) -> Answer:
         figures=figures,
         values={**values, "n": str(problem.order), "nb": str(problem.block),
                 "grid": f"{problem.rows}x{problem.columns}"},
-        chosen=tuple(chosen.reasons),
+        chosen=(*solver_reason(question), *chosen.reasons),
         warnings=tuple(warnings(machine, question, chosen)),
         calibrated=calibrated(question),
         assumed=assumed(question),
@@ -81,10 +81,22 @@ def answer(question: Question) -> Answer:
     )  # fmt: skip
 
 
+def solver_reason(question: Question) -> list[str]:
+    """What the machine's own solver chose, of what nobody gave."""
+    solver = facts.hpl_solver(question.loaded.name)
+    taken = {name: text for name, text in solver.choices.items() if name not in dict(question.parameters)}
+    known = {each.name for each in question.row.of_model(str(question.model))}
+    shown = ", ".join(f"{name}={text}" for name, text in taken.items() if name in known)
+    return [f"as {solver.name} does it: {shown}"] if shown else []
+
+
 def figures_beside(question: Question, problem: hpl.Problem, rate: float) -> dict[str, float]:
     """What either model says beside its rate: the matrix, and the rate as published efficiencies have it."""
     assert question.nodes is not None
     found = {"matrix_bytes_of_node": hpl.WORD * problem.order**2 / question.nodes}
+    listed = None if question.sets else facts.hpl_listed(question.loaded.name, question.nodes)
+    if listed is not None:
+        found |= {"published_flop_per_s": listed, "of_published_share": rate / listed}
     published = facts.hpl_published()
     if question.loaded.name == published.machine:
         found["efficiency_share"] = rate / (published.node_rate * question.nodes)
@@ -139,6 +151,7 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
     nics = nics_of(machine, values)
     call = _number(machine, f"compute.{place}.latency") * _PS
     by_column = values["pmap"] == "column"
+    at_once = panels_at_once(values, ranks, problem)
     on_other = values.get("pinning") == "other"
     return hpl.Process(
         gemm_rate=gemm_rate,
@@ -148,9 +161,15 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
         gemm_tiles=int(values["gemm_tiles"]),
         call=call,
         triangle_share=_share(values, "triangle_share"),
-        panel_rate=gemm_rate * _share(values, "panel_share_gpu") if on_gpu else _cpu_rate(machine, values) / ranks,
-        panel_memory=_panel_memory(machine, values, gpus if on_gpu else 0) / ranks,
+        panel_rate=gemm_rate * _share(values, "panel_share_gpu")
+        if on_gpu
+        else _cpu_rate(machine, values) * _cores(machine, values, ranks, at_once),
+        panel_memory=gpus * _number(machine, "compute.gpu.memory_rate") / ranks
+        if on_gpu
+        else _panel_memory(machine, values, ranks, at_once),
+        host_memory=_processors_memory(machine, values) / ranks,
         panel_base=int(values["panel_base"]),
+        panel_cache=0.0 if on_gpu else _caches(machine) * _cores(machine, values, ranks, at_once),
         panel_call=2 * call if on_gpu else 0.0,
         message=message_s(machine, question),
         swap_rate=nics.of_rank(nics.swap or nics.count, ranks),
@@ -164,6 +183,26 @@ def process_of(machine: Machine, question: Question, problem: hpl.Problem) -> hp
         one_queue=values.get("queues") == "one",
         mapping=mapping_of(machine, values),
     )
+
+
+def panels_at_once(values: Mapping[str, str], ranks: int, problem: hpl.Problem) -> int:
+    """Of a node's ranks, those in one column of processes: they factor a panel together."""
+    if values["pmap"] == "column":
+        return min(ranks, problem.rows)
+    return -(-ranks // problem.columns)
+
+
+def _cores(machine: Machine, values: Mapping[str, str], ranks: int, at_once: int) -> float:
+    """Share of a node's that a rank factors with: its own, or those of ranks that wait too, but one of each."""
+    if values["panel_cores"] == "own":
+        return 1 / ranks
+    left = (ranks - at_once) / machine.cores_per_node
+    return max(1 / ranks, (1 - left) / at_once)
+
+
+def _caches(machine: Machine) -> float:
+    """Bytes of a node's last caches; 0: not known."""
+    return float(machine.optional("node.l3_size") or 0) * float(machine.optional("node.l3") or 0)
 
 
 def check_choices(question: Question) -> None:
@@ -197,10 +236,17 @@ def _cpu_rate(machine: Machine, values: Mapping[str, str]) -> float:
     return peak * _share(values, "panel_share")
 
 
-def _panel_memory(machine: Machine, values: Mapping[str, str], gpus: int) -> float:
-    """Of a node: that of its GPUs, if they factor panels, else its processors', the faster one where there are two."""
-    if gpus:
-        return gpus * _number(machine, "compute.gpu.memory_rate")
+def _panel_memory(machine: Machine, values: Mapping[str, str], ranks: int, at_once: int) -> float:
+    """Of a rank, in its domain beside those ranks there that factor too, whatever cores it has."""
+    rate = _processors_memory(machine, values)
+    domains = max(1, int(machine.optional("node.numa") or 1))
+    if ranks <= domains:
+        return rate / ranks
+    return rate / domains / min(at_once, -(-ranks // domains))
+
+
+def _processors_memory(machine: Machine, values: Mapping[str, str]) -> float:
+    """Of a node: its processors', the faster one where there are two."""
     rate = _number(machine, "compute.cpu.count") * _number(machine, "compute.cpu.memory_rate")
     domains = int(machine.optional("node.coreless.domains") or 0)
     if domains and "node.coreless.rate" in machine.facts and values.get("staging") != "ddr":
@@ -231,8 +277,9 @@ def nics_of(machine: Machine, values: Mapping[str, str]) -> Nics:
     in_use = 1 if values.get("nic_map") == "first" else of_socket
     if isinstance(shared, int):
         rate = min(rate, shared / in_use)
-    if values.get("gpu_mpi") == "on":
-        rate = min(rate, _number(machine, "node.gpus_nic_rate") / in_use)
+    of_gpus = machine.optional("node.gpus_nic_rate")  # not where each NIC hangs off a GPU
+    if values.get("gpu_mpi") == "on" and isinstance(of_gpus, int):
+        rate = min(rate, of_gpus / in_use)
     if values.get("pinning") == "other":
         rate = min(rate, _number(machine, "node.socket_rate") / in_use)
     if in_use == 1 < of_socket:

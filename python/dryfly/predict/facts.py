@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -30,6 +31,14 @@ class PublishedHpl:
     rows: tuple[PublishedRow, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Solver:
+    """What a machine's own HPL does otherwise: parameters as a user would write them."""
+
+    name: str = ""
+    choices: Mapping[str, str] = field(default_factory=dict)
+
+
 @cache
 def _known(workload: str) -> dict[str, Any]:
     return tomllib.loads((data_folder() / "predict" / f"{workload}.toml").read_text(encoding="utf-8"))
@@ -43,6 +52,23 @@ def text(workload: str, name: str) -> str:
 def table(workload: str, name: str) -> dict[str, Any]:
     """Another table of that file: facts by name."""
     return dict(_known(workload)[name])
+
+
+@cache
+def hpl_solver(machine: str) -> Solver:
+    """Without choices where none is known of it."""
+    for raw in _known("hpl")["solver"]:
+        if machine in raw["machines"]:
+            return Solver(name=raw["name"], choices={name: str(fact["value"]) for name, fact in raw["choice"].items()})
+    return Solver()
+
+
+def hpl_listed(machine: str, nodes: int) -> float | None:
+    """Operations a second, as a list has them of this machine with so many nodes."""
+    for row in _known("hpl")["listed"]:
+        if (row["machine"], row["nodes"]) == (machine, nodes):
+            return float(units.parse(row["rate"], units.OPERATIONS))
+    return None
 
 
 def hpl_published() -> PublishedHpl:

@@ -16,6 +16,7 @@ from dryfly.case.placement import nodes_listed
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import most_nics, node_of
+from dryfly.predict import facts
 from dryfly.predict.find import find, ranks_of
 from dryfly.predict.workloads import CLOSED, SKELETON, Workload
 from dryfly.scenario.faults import down_nodes
@@ -64,8 +65,10 @@ class Question:
         self._check(machine)
 
     def _values(self, row: Workload, given: Mapping[str, str]) -> dict[str, str]:
+        known = {each.name for each in row.of_model(str(self.model))}
+        usual = facts.hpl_solver(self.loaded.name).choices if row.name == "hpl" else {}
         try:
-            return row.values(given, str(self.model))
+            return row.values({**{name: usual[name] for name in usual if name in known}, **given}, str(self.model))
         except UserError as error:
             raise UserError(f"{self.workload}: {error}" if row.is_file else str(error)) from None
 

@@ -19,7 +19,7 @@ from dryfly.predict.workloads import SKELETON
 # What is asked of dryfly-motif under other names, or not at all: the rest is the closed form's alone.
 _NOT_PASSED = frozenset(
     ("n", "nb", "grid", "swap_nics", "gemm_exposed", "gemm_tile", "gemm_tiles", "triangle_share", "panel_share",
-     "panel_share_gpu", "panel_base", "memory_share")
+     "panel_share_gpu", "panel_base", "panel_cores", "memory_share")
 )  # fmt: skip
 
 
@@ -43,6 +43,10 @@ def prepare(question: Question) -> Prepared:
     gpus = machine.optional("compute.gpu.count")
     if gpus:
         arguments += [f"gpus={gpus}", f"pcie_bytes_per_s={round(min(process.copy_in, process.copy_out))}"]
+    if question.parameter("panel_cores") == "node":
+        assert question.ppn is not None
+        together = closed_hpl.panels_at_once(dict(question.values), question.ppn, problem)
+        arguments.append(f"panel_ranks={together}")
     # Steps of k that are lost to a tile take as long as what it reads and writes unhidden.
     lost = process.gemm_exposed * hpl.WORD * process.gemm_rate / process.gemm_memory
     arguments += [f"gemm_tile={process.gemm_tile}", f"gemm_units={process.gemm_tiles}", f"gemm_fill={round(lost)}"]
@@ -74,7 +78,7 @@ def completed(answer: Answer, prepared: Prepared) -> Answer:
         answer,
         figures={**figure.main(answer.figures), **beside, **answer.figures},
         values=prepared.values,
-        chosen=(*prepared.choice.reasons, *answer.chosen),
+        chosen=(*closed_hpl.solver_reason(asked), *prepared.choice.reasons, *answer.chosen),
         calibrated=closed_hpl.calibrated(asked),
         details={**answer.details, "closed_time_s": prepared.closed_time_s},
     )

@@ -133,6 +133,8 @@ _HPL = (
     Parameter(name="swap_nics", field=count("", "NICs of a socket for the exchange of rows alone; 0: all phases share "
                                             "all; without it 1 where a socket has two or more", most=64)),
     *OF_CAMPAIGNS,
+    Parameter(name="panel_cores", field=_choice("that factor panels: a rank's own, or those of ranks that wait too",
+                                                "own", "node"), default="own"),
     _of_closed("staging", _choice("memory of the processors for panels; hbm: the faster one, where there are two",
                                   "hbm", "ddr"), "hbm"),
     _of_skeleton("gpu", _choice("whether a rank goes on with messages while its GPU multiplies", "beside", "blocking"),
