@@ -520,7 +520,7 @@ def test_nodes_that_are_down_are_passed_over() -> None:
 
 @pytest.mark.usefixtures("stand_in")
 def test_the_engine_is_given_hpls_problem_and_what_follows_from_the_machine() -> None:
-    """Of 8 NICs the first of each socket swaps. 257 GB/s of copies over 6 ranks; 0.511 x 8 x 20.83e12 / 2e12 = 42.6."""
+    """Of 8 NICs the first of each socket swaps. 257 GB/s of copies over 6 ranks; 0.516 x 8 x 20.83e12 / 2e12 = 43.0."""
     question = Question(workload="hpl", model="skeleton", nodes=9234, parameters=(("n", "28773888"), ("nbmin", "16")))
     answer = skeleton.answer(question)
     said = answer.warnings[0]
@@ -533,7 +533,25 @@ def test_the_engine_is_given_hpls_problem_and_what_follows_from_the_machine() ->
     assert "memory_share" not in said
     assert answer.values["grid"] == "228x243"
     assert answer.chosen[0].startswith("grid = 228x243: fastest of ")
+    assert answer.chosen[1].startswith(
+        "of more than 8,192 ranks a short sample: stretches=6, stretch=2, warm=1, rounds=4"
+    )
+    part = 8 * 384 * (28773888 // 228) // 16
+    assert f"'stretches': '6', 'stretch': '2', 'warm': '1', 'rounds': '4', 'part': '{part}'" in said
     assert answer.details["closed_time_s"] == pytest.approx(15_650, rel=0.01)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_a_sample_of_hpl_is_shortened_only_of_many_ranks_and_where_nobody_says_otherwise() -> None:
+    few = skeleton.answer(Question(workload="hpl", model="skeleton", nodes=1024))
+    assert "stretches" not in few.warnings[0]
+    given = (("rounds", "0"), ("part", "1 MiB"))
+    said = skeleton.answer(Question(workload="hpl", model="skeleton", nodes=9234, parameters=given)).warnings[0]
+    assert "'rounds': '0'" in said
+    assert "'part': '1048576'" in said
+    assert said.count("'part'") == said.count("'rounds'") == 1
+    whole = Question(workload="hpl", model="skeleton", nodes=9234, parameters=(("full", "1"),))
+    assert "stretches" not in skeleton.answer(whole).warnings[0]
 
 
 _RING = """

@@ -23,6 +23,11 @@ _NOT_PASSED = frozenset(
 )  # fmt: skip
 
 
+_MANY = 8192  # ranks beyond which a sample is short
+_SHORT = {"stretches": "6", "stretch": "2", "warm": "1", "rounds": "4"}
+_PART, _PARTS = 64 * 1024, 16  # bytes of a part of a message, and how many a panel has at most
+
+
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
     arguments: list[str]
@@ -39,6 +44,10 @@ def prepare(question: Question) -> Prepared:
     arguments = [f"n={problem.order}", f"nb={problem.block}", f"p={problem.rows}", f"q={problem.columns}"]
     for parameter in question.row.of_model(SKELETON):
         arguments += _plain(question, parameter)
+    short = _short_sample(question)
+    arguments += [f"{name}={value}" for name, value in short.items()]
+    if question.parameter("part") is None:
+        arguments.append(f"part={max(_PART, hpl.WORD * problem.block * (problem.order // problem.rows) // _PARTS)}")
     arguments += _nics(question)
     gpus = machine.optional("compute.gpu.count")
     if gpus:
@@ -52,6 +61,7 @@ def prepare(question: Question) -> Prepared:
     arguments += [f"gemm_tile={process.gemm_tile}", f"gemm_units={process.gemm_tiles}", f"gemm_fill={round(lost)}"]
     values = {
         **dict(question.values),
+        **short,
         "n": str(problem.order),
         "nb": str(problem.block),
         "grid": f"{problem.rows}x{problem.columns}",
@@ -62,6 +72,13 @@ def prepare(question: Question) -> Prepared:
         choice=choice,
         closed_time_s=hpl.outcome(problem, process).time,
     )
+
+
+def _short_sample(question: Question) -> dict[str, str]:
+    """Of so many ranks a minute's worth, unless more or less is asked for."""
+    if question.ranks <= _MANY or question.parameter("full") == "1":
+        return {}
+    return {name: value for name, value in _SHORT.items() if question.parameter(name) is None}
 
 
 def check(question: Question) -> None:
@@ -78,10 +95,19 @@ def completed(answer: Answer, prepared: Prepared) -> Answer:
         answer,
         figures={**figure.main(answer.figures), **beside, **answer.figures},
         values=prepared.values,
-        chosen=(*closed_hpl.solver_reason(asked), *prepared.choice.reasons, *answer.chosen),
+        chosen=(*closed_hpl.solver_reason(asked), *prepared.choice.reasons, *_short_reason(asked), *answer.chosen),
         calibrated=closed_hpl.calibrated(asked),
         details={**answer.details, "closed_time_s": prepared.closed_time_s},
     )
+
+
+def _short_reason(question: Question) -> list[str]:
+    short = _short_sample(question)
+    if not short:
+        return []
+    told = ", ".join(f"{name}={value}" for name, value in short.items())
+    more = ": rounds lumped to so many change 1 to 2 %, which no bound has" if "rounds" in short else ""
+    return [f"of more than {_MANY:,} ranks a short sample: {told}{more}"]
 
 
 def _plain(question: Question, parameter: Parameter) -> list[str]:

@@ -151,6 +151,8 @@ _HPL = (
     _of_skeleton("warm", count("", "panels before those", most=10**5)),
     _of_skeleton("bound", _share("of the time, that a sample may err by, or takes more panels"), "5 %"),
     _of_skeleton("rounds", count("", "in a sample, what the rounds of a ring are lumped to; 0: none", most=2**20)),
+    _of_skeleton("part", size("", "into which long messages are divided; without it 64 KiB, of a long panel a 16th",
+                              least=4096, most=2**30)),
     _ON_NODE,
     _assumed("gemm_exposed", _part("of the matrix' traffic, that products do not hide")),
     _assumed("gemm_tile", count("", "edge of the tiles of products", least=1, most=2**14)),
