@@ -33,7 +33,6 @@ Pipes::Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const
       settled_in_fabric_ps_(static_cast<double>(settled_in_fabric.ps)),
       settled_at_nic_ps_(settled_at_nic(fabric)),
       pipes_(wiring.count()),
-      between_switches_(wiring.count()),
       capacity_of_port_(wiring.count(), 1) {
   connect(dragonfly);
 }
@@ -48,7 +47,7 @@ void Pipes::connect(const Dragonfly& dragonfly) {
       const Peer::Kind kind = dragonfly.peer({at}, index).kind;
       const std::uint32_t port = first + index;
       leaders_[port] = kind == Peer::Kind::local_switch ? port - index % parallel : port;
-      between_switches_[port] = kind != Peer::Kind::nic;
+      pipes_[leaders_[port]].between_switches = kind != Peer::Kind::nic;
       pipes_[leaders_[port]].capacity += 1;
     }
   }
@@ -67,15 +66,20 @@ double Pipes::shorts_rate(const Pipe& pipe) const {
   return pipe.shorts * remembered(since) / memory_ps;
 }
 
+// A NIC takes turns among flows; at a link between switches those packets go first that came first, whosesoever they
+// are, and half of it is as much as short transfers are taken to bring.
+double Pipes::turn(const Pipe& pipe, std::uint32_t streams) {
+  return pipe.capacity / (pipe.between_switches ? 2.0 : 1.0 + streams);
+}
+
 double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
-  const double whole = pipe.capacity;
-  return whole - std::min(shorts_rate(pipe), whole / (1.0 + streams));
+  return pipe.capacity - std::min(shorts_rate(pipe), turn(pipe, streams));
 }
 
 bool Pipes::is_for_flows(const Pipe& pipe) const { return for_flows(pipe) >= nearly_all * pipe.capacity; }
 
 double Pipes::for_shorts(const Pipe& pipe) {
-  return std::max({pipe.capacity - pipe.share, pipe.capacity / (1.0 + pipe.streams), 1e-3});
+  return std::max({pipe.capacity - pipe.share, turn(pipe, pipe.streams), 1e-3});
 }
 
 std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {
@@ -97,7 +101,7 @@ std::uint64_t Pipes::among_flows_ps(std::uint32_t number, std::uint32_t own) con
   const double others = pipe.streams - own;
   const double used = std::min(1.0, pipe.share / pipe.capacity);
   if (number >= leaders_.size()) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);
-  const double settled = between_switches_[number] ? settled_in_fabric_ps_ : settled_at_nic_ps_;
+  const double settled = pipe.between_switches ? settled_in_fabric_ps_ : settled_at_nic_ps_;
   if (pipe.full && used >= nearly_full) return static_cast<std::uint64_t>(settled);
   const double random = used < 1 ? used / (2 * (1 - used)) * frame_ps_ : settled;
   return static_cast<std::uint64_t>(std::min({random, settled, others * frame_ps_}));

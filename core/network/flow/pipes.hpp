@@ -27,6 +27,7 @@ struct Pipe {
   std::uint64_t free_ps = 0;    // when it has carried the short transfers that came
   std::uint32_t streams = 0;    // flows that cross it
   bool full = false;            // somebody has less for its sake
+  bool between_switches = false;
 };
 
 class Pipes final : public fabric::LoadView {
@@ -69,6 +70,7 @@ class Pipes final : public fabric::LoadView {
   std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t own) const;
   // What a class of short transfers can have beside flows.
   static double for_shorts(const Pipe& pipe);
+  static double turn(const Pipe& pipe, std::uint32_t streams);
   double for_flows(const Pipe& pipe, std::uint32_t streams) const;
   double shorts_rate(const Pipe& pipe) const;
   void connect(const Dragonfly& dragonfly);
@@ -80,7 +82,6 @@ class Pipes final : public fabric::LoadView {
   double settled_at_nic_ps_;
   std::vector<Pipe> pipes_;
   std::vector<std::uint32_t> leaders_;  // of ports of switches
-  std::vector<bool> between_switches_;  // by port
   std::vector<double> capacity_of_port_;
 };
 

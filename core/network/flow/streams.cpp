@@ -12,6 +12,9 @@ using fabric::none;
 constexpr double slack = 1e-9;
 constexpr double rounding = 1e-6;
 constexpr int most_rounds = 3;
+// As many more as it takes until links are asked for no more than this part of all shares beyond what they carry.
+constexpr int most_rounds_of_many = 16;
+constexpr double left_over = 0.01;
 constexpr double tolerance = 0.004;  // of shares: see Shares
 constexpr double still_tight = 0.7;  // of its capacity: a link that has less is taken out of the problem again
 // An epoch is that part of the time that a stream takes in the mean, and no longer than finding the shares of so many
@@ -347,8 +350,10 @@ void Streams::pose(std::uint32_t number) {
 bool Streams::find_tight() {
   for (const std::uint32_t pipe : problem_.loaded) problem_.load[pipe] = 0;
   problem_.loaded.clear();
+  problem_.given = 0;
   for (std::uint32_t place = 0; place < active_.size(); ++place) {
     const std::uint32_t ways = division_.ways(place);
+    problem_.given += division_.rate(place);
     for (std::uint32_t way = 0; way < ways; ++way) {
       const double share = division_.rate(place, way);
       if (share == 0) continue;
@@ -360,38 +365,47 @@ bool Streams::find_tight() {
     }
   }
   bool found = false;
+  problem_.beyond = 0;
   for (const std::uint32_t pipe : problem_.loaded) {
     const double load = problem_.load[pipe];
     std::uint8_t& marks = problem_.marks[pipe];
     marks = (marks & tight) | (load > pipes_.least_for_flows(pipes_[pipe]) ? may_be_over : 0);
     if ((marks & tight) != 0 || load <= room_of(pipe) * (1 + rounding)) continue;
+    problem_.beyond += load - room_of(pipe);
     marks |= tight;
     found = true;
   }
   return found;
 }
 
-// What of a share no link can carry, where the problem had no time to learn of it, is nobody's.
+// What of a way no link can carry, where the problem had no time to learn of it, is nobody's.
+double Streams::fitting(std::span<const Crossing> crossings) const {
+  double fits = 1;
+  for (const Crossing& crossing : crossings) {
+    if ((problem_.marks[crossing.pipe] & may_be_over) == 0) continue;
+    const double load = problem_.load[crossing.pipe];
+    const double capacity = pipes_.for_flows(pipes_[crossing.pipe]);
+    if (load > capacity * (1 + rounding)) fits = std::min(fits, capacity / load);
+  }
+  return fits;
+}
+
 void Streams::hand_out() {
   pace_ = 0;
   for (std::uint32_t place = 0; place < active_.size(); ++place) {
     const std::uint32_t number = active_[place];
     Stream& stream = streams_[number];
-    double fits = 1;
+    double share = division_.rate(place);
     OnWay on_way{};
     const std::uint32_t ways = division_.ways(place);
     for (std::uint32_t way = 0; way < ways; ++way) {
-      on_way[way] = static_cast<float>(division_.rate(place, way));
-      if (on_way[way] == 0) continue;
-      for (const Crossing& crossing : crossed(number, way)) {
-        if ((problem_.marks[crossing.pipe] & may_be_over) == 0) continue;
-        const double load = problem_.load[crossing.pipe];
-        const double capacity = pipes_.for_flows(pipes_[crossing.pipe]);
-        if (load > capacity * (1 + rounding)) fits = std::min(fits, capacity / load);
-      }
+      const double rate = division_.rate(place, way);
+      if (rate == 0) continue;
+      const double fits = fitting(crossed(number, way));
+      on_way[way] = static_cast<float>(rate * fits);
+      share -= rate * (1 - fits);
     }
-    const double share = std::max(division_.rate(place) * fits, trickle);
-    for (float& each : on_way) each *= static_cast<float>(fits);
+    share = std::max(share, trickle);
     if (share != stream.share || on_way != stream.on_way) give(number, share, on_way);
     pace_ += share / static_cast<double>(stream.course.work_ps);
   }
@@ -406,7 +420,8 @@ void Streams::solve() {
   ++problem_.number;
   problem_.look_again = false;
   bool again = true;
-  for (int round = 0; again && round < most_rounds; ++round) {
+  const auto much_is_left = [&] { return problem_.beyond > left_over * problem_.given; };
+  for (int round = 0; again && (round < most_rounds || (round < most_rounds_of_many && much_is_left())); ++round) {
     for (const std::uint32_t pipe : problem_.posed) problem_.of_pipe[pipe].place = none;
     problem_.posed.clear();
     division_.clear();

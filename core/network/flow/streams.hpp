@@ -92,6 +92,8 @@ class Streams {
     std::vector<double> load;           // by pipe: what streams would put on it
     std::vector<std::uint32_t> posed;   // pipes that have a place
     std::vector<std::uint32_t> loaded;  // and those that have a load
+    double given = 0;                   // of all shares
+    double beyond = 0;  // what links that were not known to fill up are asked for beyond what they carry
     std::uint32_t number = 0;
     bool look_again = false;  // short transfers may leave more to streams
   };
@@ -130,6 +132,7 @@ class Streams {
   std::uint32_t place_of(std::uint32_t pipe);
   double room_of(std::uint32_t pipe);
   bool find_tight();
+  double fitting(std::span<const Crossing> crossings) const;
   void hand_out();
 
   Engine& engine_;
