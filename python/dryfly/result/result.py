@@ -19,7 +19,7 @@ from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import binding, forks, software_spent
 from dryfly.result.counters import TIMEOUTS
-from dryfly.result.finding import LET_GO, Finding
+from dryfly.result.finding import LET_GO, TRIGGERED_LIMIT, Finding
 from dryfly.scenario.storage import result as storage_rows
 
 FORMAT = 1
@@ -88,6 +88,7 @@ def build(
         "network_timeouts": counted.get("network_timeouts", 0),
         "faults": _faults(run, names, counted.get("faults", {})),
         "trackers": _trackers(counted.get("trackers", {})),
+        "triggered": dict(counted.get("triggered", {})),
         "unexpected_messages": counted.get("unexpected_messages", 0),
         "matching": dict(counted.get("matching", {})),
         "seed": run.case.seed,
@@ -289,6 +290,7 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
         text = f"a NIC has refused messages, {matching['messages_refused']} in all (see `matching` in the result)"
         rows.append(_finding("flow_control", text, count=disabled))
     rows += _tracker_health(counted.get("trackers", {}))
+    rows += _triggered_health(counted.get("triggered", {}))
     timeouts = counted.get("network_timeouts", 0)
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
@@ -338,6 +340,19 @@ def _tracker_health(counted: Mapping[str, Any]) -> list[Json]:
         )
         rows.append(_finding(f"trackers_{name}", text, count=refusals))
     return rows
+
+
+def _triggered_health(counted: Mapping[str, Any]) -> list[Json]:
+    """Deferred work (fi_trigger) that found no entry at its NIC."""
+    missed = counted.get("without_entry", 0)
+    if not missed:
+        return []
+    text = (
+        f"{missed:,} triggered operation{'s' if missed != 1 else ''} found none of the {counted['entries']} entries of "
+        f"their process free ({counted['waiting_max']:,} waited at once), and waited for one behind each other: work "
+        f"whose counter is there does not go either; {TRIGGERED_LIMIT}"
+    )
+    return [_finding("triggered_entries", text, count=missed)]
 
 
 def _clock_loop(counted: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> list[Json]:

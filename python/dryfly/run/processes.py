@@ -25,7 +25,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, native
 from dryfly.base.preloads import environment_without
 from dryfly.base.units import time_text
-from dryfly.result.finding import Finding
+from dryfly.result.finding import TRIGGERED_LIMIT, Finding
 from dryfly.run import sentences, stragglers
 from dryfly.run.progress import Progress
 
@@ -141,6 +141,7 @@ class _Job:
         self._launcher: _Child | None = None
         self._sources: list[_Lines] = []
         self._deadlock_at: float | None = None
+        self._without_entry: list[tuple[int, int]] = []  # operations, and entries that there are, of each rank
         self._gone_by: float | None = None
         self._signal = 0
         self._ready = False
@@ -290,10 +291,14 @@ class _Job:
             self._deadlock_at = time.monotonic() + _DEADLOCK_LINES_WITHIN_S
         elif word == "deadlock-end":
             self._tell_finished_apart()
+            self._tell_entries()
             self._end_launcher()
         elif word == "deadlock-rank":
             rank, _, call = rest.partition(" ")
             self._outcome.details.append(f"{self._rank_text(rank)}: {call}")
+        elif word == "deadlock-triggers":
+            operations, entries = rest.split()
+            self._without_entry.append((int(operations), int(entries)))
         elif word in sentences.WARNINGS:
             rank, pid, *calls = rest.split(" ", 2)
             name, text = sentences.WARNINGS[word]
@@ -322,6 +327,17 @@ class _Job:
                 f"deadlock: nothing is in flight, {ranks} come to MPI_Finalize and every other rank waits in a call; "
                 "the job was ended"
             )
+
+    def _tell_entries(self) -> None:
+        if not self._without_entry or self._outcome.exit_status != EXIT_DEADLOCK:
+            return
+        operations, ranks = sum(count for count, _ in self._without_entry), len(self._without_entry)
+        self._outcome.failure += (
+            f"; {operations:,} triggered operation{'s' if operations != 1 else ''} of "
+            f"{ranks} rank{'s' if ranks != 1 else ''} wait{'s' if operations == 1 else ''} at the NIC for an entry, of "
+            f"which a process has {self._without_entry[0][1]}, behind others whose counters are not there: "
+            f"{TRIGGERED_LIMIT}"
+        )
 
     def _name_stragglers(self) -> None:
         if self._launcher is None or not self._launcher.alive:
