@@ -169,6 +169,7 @@ void Conductor::end_all() {
   headway_.end();
   batons_.end();
   translator_.tally().stop();
+  places_.see_last();
   if (const std::string trouble = recording_.finish(report_.end()); !trouble.empty()) status_.say("warn " + trouble);
   if (const std::string trouble = report_.write(gate_totals()); !trouble.empty()) status_.say("fatal " + trouble);
   machine_.network->end_faults();

@@ -51,9 +51,15 @@ def test_the_launchers_options_are_what_a_rank_sees(dryfly: Dryfly) -> None:
     assert re.search(r"0 +1-8 +0 +2 \(HBM2e\) +0\.0 +1 \(socket 0\)", ended.stderr)
 
 
-def test_where_nobody_binds_there_is_no_map_and_nothing_changes(dryfly: Dryfly) -> None:
-    ended = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM).succeeded()
-    assert ended.results["binding"] == []
+def test_where_nobody_binds_the_map_says_what_ranks_may_use_and_nothing_changes(dryfly: Dryfly) -> None:
+    ended = dryfly(*AURORA, "--ppn", "2", "-v", "--", PROGRAM).succeeded()
+    rows = ended.results["binding"]
+    assert [row["bound"] for row in rows] == [False, False]
+    assert [row["processors"] for row in rows] == 2 * ["1-51,53-103,105-155,157-207"]
+    assert [(row["core"], row["memory"], row["memory_kind"], len(row["gpus"])) for row in rows] == [
+        (None, 0, "DDR5", 6), (None, 1, "DDR5", 6)]  # fmt: skip
+    assert "1-51,53-103,105-155,157-207" in ended.stderr
+    assert not [row for row in ended.results["health"] if row["name"].startswith("binding")]
     whole = dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "none", "--", PROGRAM).succeeded()
     assert whole.fingerprint == ended.fingerprint
     assert told(ended)[0]["cpus"] == "1-51,53-103,105-155,157-207"  # all that a job gets
