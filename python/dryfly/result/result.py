@@ -11,6 +11,7 @@ from typing import Any
 from dryfly import __version__
 from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
+from dryfly.case import provider_settings
 from dryfly.case.bind import BoundCase
 from dryfly.case.on_node import OnNode
 from dryfly.machine.names import NodeNames, link_name
@@ -65,6 +66,7 @@ def build(
     of_ranks = counted.get("ranks", [])
     health += [_finding(name, text, count=count) for name, count, text in binding.health(run, of_ranks)]
     health += _node_health(run, mpi, profile)
+    health += _setting_health(environment)
     if found := forks.health(run, of_ranks, environment):
         severity, text, count = found
         health.append(_finding("fork", text, severity=severity, count=count))
@@ -396,6 +398,24 @@ def _node_health(run: BoundCase, mpi: MpiLibrary, profile: Sequence[Mapping[str,
         f"the program called {asked[0]}, and to MPICH each rank was alone on its node; --on-node shared shows the nodes"
     )
     return [_finding("alone_on_node", text, count=1)]
+
+
+def _setting_health(environment: Mapping[str, str]) -> list[Json]:
+    """Settings that nobody reads, as on the machine, where nothing says so."""
+    rows: list[Json] = []
+    unknown = provider_settings.unknown(environment)
+    if unknown:
+        named = (f"{name}{f' (meant is perhaps {near})' if near else ''}" for name, near in unknown.items())
+        text = f"the cxi provider has no setting {', '.join(named)}, and goes by its defaults"
+        rows.append(_finding("unknown_setting", text, count=len(unknown)))
+    mapping, policy = environment.get("MPICH_OFI_NIC_MAPPING"), environment.get("MPICH_OFI_NIC_POLICY") or "BLOCK"
+    if mapping and policy.upper() != "USER":
+        text = (
+            f"MPICH_OFI_NIC_MAPPING={mapping} has no effect with MPICH_OFI_NIC_POLICY={policy}: as with Cray MPICH "
+            "it is read with USER alone"
+        )
+        rows.append(_finding("unused_mapping", text))
+    return rows
 
 
 def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:

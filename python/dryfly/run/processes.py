@@ -53,6 +53,7 @@ class JobSpec:
     debug_rank: int | None = None
     debug_command: tuple[str, ...] = ()
     launcher: str = "dryfly"
+    launcher_options: str = ""  # the user's, to that launcher
     progress: Progress | None = None
     output_to_stderr: bool = False  # what the program prints: standard output is wanted for something else
 
@@ -369,6 +370,13 @@ class _Job:
         elif word == "vanished":
             who = self._rank_text(words[2], words[4])
             self._fail(f"{who} was ended by {self._spec.launcher}, or from outside; the job was ended", 1)
+        elif word == "starter" and words[1] != "signal" and self._refused_options():
+            options = f"--launcher-options {self._spec.launcher_options}"
+            self._fail(
+                f"{options}: {self._spec.launcher} did not start the job with them (exit status {words[2]}), and says "
+                "above what it accepts",
+                2,
+            )
         elif word == "starter":
             what = (
                 f"was killed by {_signal_text(int(words[2]))}"
@@ -391,6 +399,10 @@ class _Job:
             self._fail(f"dryfly-launch was killed by {_signal_text(int(words[1]))}; the job was ended", EXIT_SIMULATOR)
         elif word == "noexec":
             self._fail(f"{line.removeprefix('noexec ')}", 127)
+
+    def _refused_options(self) -> bool:
+        """A launcher that ends before any rank was there has not understood what the user told it."""
+        return bool(self._spec.launcher_options) and self._outcome.attached == 0
 
     def _rank_text(self, rank: str, pid: str = "") -> str:
         index = int(rank) if rank.isdecimal() else -1
