@@ -33,7 +33,7 @@ def _unclosed(content: str, error: str) -> str:
     begun = [(number, line) for number, line in enumerate(content.splitlines(), 1) if _BEGINS.match(line)]
     for number, line in begun:
         if any(line.count(opens) > line.count(closes) for opens, closes in ("[]", "{}")):
-            return f"; the bracket that line {number} opens, `{line.strip()}`, is accepted with its other half"
+            return f"; line {number}, `{line.strip()}`, opens a bracket that is not closed"
     return f"; the last value begins in line {begun[-1][0]}, `{begun[-1][1].strip()}`" if begun else ""
 
 
