@@ -1,8 +1,9 @@
 // The rank's policy of time: what a poll that finds nothing does. The library polls as often as it likes, and how often
 // that is depends on the computer; so the rank's clock moves by rules that do not count polls of wall time. A blocking
 // call waits for the next event, a test comes back at its own instant, and before each event the library gets a few
-// free polls. Who reads a clock between polls of its own may be about to end its loop by that clock, so that it waits in
-// steps, as a test does. A process of a served fabric (dryfly serve) waits in steps, because others may come at any time.
+// free polls. Who reads a clock between polls of its own may be about to end its loop by that clock, so that it waits
+// in steps, as a test does. A process of a served fabric (dryfly serve) waits in steps, because others may come at any
+// time.
 #pragma once
 
 #include <cstdint>

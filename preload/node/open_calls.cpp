@@ -1,4 +1,5 @@
-// open and openat, by all the names that programs are compiled to call, for files that tell of the node (file_calls.hpp).
+// open and openat, by all the names that programs are compiled to call, for files that tell of the node
+// (file_calls.hpp).
 #include <stdarg.h>
 
 #include "preload/export.hpp"
@@ -33,16 +34,16 @@ int open_in(real::openat_t* function, int folder, const char* path, int flags, u
 
 using namespace dryfly::preload;
 
-#define DRYFLY_OPEN(name)                                       \
-  DRYFLY_EXPORT int name(const char* path, int flags, ...) {    \
-    unsigned mode = 0;                                          \
-    if (takes_mode(flags)) {                                    \
-      va_list arguments;                                        \
-      va_start(arguments, flags);                               \
-      mode = va_arg(arguments, unsigned);                       \
-      va_end(arguments);                                        \
-    }                                                           \
-    return open_path(real::name(), path, flags, mode);          \
+#define DRYFLY_OPEN(name)                                    \
+  DRYFLY_EXPORT int name(const char* path, int flags, ...) { \
+    unsigned mode = 0;                                       \
+    if (takes_mode(flags)) {                                 \
+      va_list arguments;                                     \
+      va_start(arguments, flags);                            \
+      mode = va_arg(arguments, unsigned);                    \
+      va_end(arguments);                                     \
+    }                                                        \
+    return open_path(real::name(), path, flags, mode);       \
   }
 
 #define DRYFLY_OPENAT(name)                                              \

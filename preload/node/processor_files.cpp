@@ -38,7 +38,8 @@ bool write_both(const char* folder, const char* name, const Processors& set) {
   char text[text_max];
   char* at = text;
   for (std::uint32_t word = (node_shape()->processors() + 31) / 32; word-- > 0;) {
-    at += sprintf(at, "%08x%s", static_cast<std::uint32_t>(set.words[word / 2] >> (word % 2 * 32)), word == 0 ? "" : ",");
+    at +=
+        sprintf(at, "%08x%s", static_cast<std::uint32_t>(set.words[word / 2] >> (word % 2 * 32)), word == 0 ? "" : ",");
   }
   if (!write_file(folder, name, text)) return false;
   char list[64];

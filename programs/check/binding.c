@@ -3,10 +3,10 @@
  *     rank R cpus 1-8,53 cpu 1 policy 2 domains 0x4 at 2
  *
  * after what the arguments ask for: `set CPU,CPU,...` binds rank R to the R-th CPU (sched_setaffinity), `threads` by
- * pthread_setaffinity_np, `raw` by syscall; `memory DOMAIN,...` sets the policy (set_mempolicy), `range DOMAIN,...` that of
- * a range (mbind); `init` comes before these to do them in front of MPI_Init. `work BYTES` then announces so many bytes,
- * and the line ends with `took NANOSECONDS`; `look TIMES` reads the clock so often instead. `end CPU,CPU,...` binds as
- * `set`, right before MPI_Finalize. */
+ * pthread_setaffinity_np, `raw` by syscall; `memory DOMAIN,...` sets the policy (set_mempolicy), `range DOMAIN,...`
+ * that of a range (mbind); `init` comes before these to do them in front of MPI_Init. `work BYTES` then announces so
+ * many bytes, and the line ends with `took NANOSECONDS`; `look TIMES` reads the clock so often instead. `end
+ * CPU,CPU,...` binds as `set`, right before MPI_Finalize. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>

@@ -87,9 +87,7 @@ def test_the_provider_conforms_to_libfabric(name: str, dryfly: Dryfly, library: 
 def entries(library: MpiLibrary, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = str(Path(library.libfabric).parent)
     target = tmp_path_factory.mktemp("entries") / "entries"
-    return _compile(
-        library, "mpicc", _CONFORMANCE / "entries.c", target, library.libfabric, f"-Wl,-rpath,{folder}"
-    )
+    return _compile(library, "mpicc", _CONFORMANCE / "entries.c", target, library.libfabric, f"-Wl,-rpath,{folder}")
 
 
 def test_work_that_finds_no_entry_is_counted_and_a_loop_by_the_clock_beside_it_ends(

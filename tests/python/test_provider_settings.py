@@ -25,7 +25,8 @@ def test_whatever_the_provider_reads_and_the_page_names_is_known() -> None:
     assert {f"FI_CXI_{name}" for name in own} - provider_settings.NAMES == set()
     page = (ROOT / "docs" / "reference" / "provider-settings.md").read_text()
     first = page.partition("\n## ")[0]
-    named = re.findall(r"`([A-Z][A-Z_]+[A-Z])`", "\n".join(row.split("|")[1] for row in first.splitlines() if "|" in row))
+    cells = "\n".join(row.split("|")[1] for row in first.splitlines() if "|" in row)
+    named = re.findall(r"`([A-Z][A-Z_]+[A-Z])`", cells)
     assert {f"FI_CXI_{name}" for name in named} - provider_settings.NAMES == set()
 
 
@@ -45,7 +46,7 @@ def test_settings_that_nobody_reads_have_a_health_row() -> None:
     rows = _health({"FI_CXI_DEFALT_CQ_SIZE": "9", "MPICH_OFI_NIC_MAPPING": "0:0"})
     assert "FI_CXI_DEFALT_CQ_SIZE (meant is perhaps FI_CXI_DEFAULT_CQ_SIZE)" in rows["unknown_setting"]
     assert "MPICH_OFI_NIC_MAPPING=0:0 has no effect with MPICH_OFI_NIC_POLICY=BLOCK" in rows["unused_mapping"]
-    assert not _health({"MPICH_OFI_NIC_MAPPING": "0:0", "MPICH_OFI_NIC_POLICY": "user"}).keys() & rows.keys()
+    assert "unused_mapping" not in _health({"MPICH_OFI_NIC_MAPPING": "0:0", "MPICH_OFI_NIC_POLICY": "user"})
 
 
 @pytest.mark.parametrize(

@@ -126,9 +126,7 @@ class _Tree:
                 name = f'name="gpu{gpu}" osdev_type="1"'
                 yield from self._device(gpus.PCI_DOMAIN, gpu + 1, _DISPLAY.format(self._gpu_pci), self._gpu_speed, name)
 
-    def _device(
-        self, domain: int, bus: int, kind: str, speed: str, name: str, more: str = ""
-    ) -> Iterator[str]:
+    def _device(self, domain: int, bus: int, kind: str, speed: str, name: str, more: str = "") -> Iterator[str]:
         bridge = f'bridge_type="0-1" depth="0" bridge_pci="{domain:04x}:[{bus:02x}-{bus:02x}]"'
         yield f'<object type="Bridge" gp_index="{next(self._ids)}" {bridge}>'
         address = f'pci_busid="{domain:04x}:{bus:02x}:00.0" pci_type={quoteattr(kind)}'
