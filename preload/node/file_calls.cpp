@@ -19,8 +19,13 @@ namespace dryfly::preload {
 namespace {
 
 // What is shown in its place, with all that is in it: by these names in the folder.
-constexpr const char* shown[][2] = {
-    {"/sys/devices/system/node", "node"}, {"/sys/devices/system/cpu", "cpu"}, {"/proc/cpuinfo", "cpuinfo"}};
+constexpr const char* shown[][2] = {{"/sys/devices/system/node", "node"},
+                                    {"/sys/devices/system/cpu/online", "online"},
+                                    {"/sys/devices/system/cpu/possible", "possible"},
+                                    {"/sys/devices/system/cpu/present", "present"},
+                                    {"/sys/devices/system/cpu", "cpu"},
+                                    {"/proc/cpuinfo", "cpuinfo"}};
+constexpr char topology[] = "/topology";
 constexpr char status[] = "/proc/self/status";
 
 // As Linux writes a mask: words of 32 bits, the highest first.
@@ -35,6 +40,13 @@ void print_set(FILE* to, const Processors& set) {
   char text[binding_text_max];
   write_set(set, text);
   fprintf(to, "%s\n", text);
+}
+
+// MPI libraries look in each rank for the sizes of caches, which stay this computer's: only who asks for all, or for
+// where a processor is, has the files made.
+bool has_processor_files(const char* folder, const char* rest) {
+  const bool asked = *rest == 0 || strcmp(rest, "/") == 0 || strstr(rest, topology) != nullptr;
+  return asked && make_processor_files(folder);
 }
 
 FILE* own_status(FILE* real_status) {
@@ -85,8 +97,10 @@ const char* on_node(const char* path, char (&room)[path_max]) {
     const std::size_t length = strlen(place);
     if (strncmp(path, place, length) != 0 || (path[length] != 0 && path[length] != '/')) continue;
     const char* const folder = getenv("DRYFLY_NODE_FILES");
-    if (folder == nullptr || (strcmp(name, "cpu") == 0 && !make_processor_files(folder))) return path;
-    const int wanted = snprintf(room, sizeof room, "%s/%s%s", folder, name, path + length);
+    if (folder == nullptr) return path;
+    const char* const rest = path + length;
+    if (strcmp(name, "cpu") == 0 && !has_processor_files(folder, rest)) return path;
+    const int wanted = snprintf(room, sizeof room, "%s/%s%s", folder, name, rest);
     return wanted < static_cast<int>(sizeof room) ? room : path;
   }
   return path;

@@ -29,6 +29,8 @@ def settings(machine: Machine, *, folder: Path) -> dict[str, str]:
     node = node_of(machine, nics=most_nics(machine))
     system = folder / "system"
     system.mkdir()
+    for name in ("online", "possible", "present"):
+        (system / name).write_text(f"{sets.text(range(node.processors))}\n", encoding="ascii")
     (system / "cpuinfo").write_text(_cpuinfo(node), encoding="utf-8")
     top = system / "node"
     top.mkdir()
