@@ -48,7 +48,7 @@ Conductor::Conductor(const Spec& spec, const std::string& channel, const std::st
       pace_(machine_.engine, clock_),
       report_(spec, result_path,
               {machine_.engine, machine_.topology, *machine_.network, nics_, machine_.storage.get(), segment_, ranks_,
-               translator_.tally(), places_}),
+               translator_.tally(), places_, translator_.triggers()}),
       recording_(record_folder, machine_.topology, *machine_.network, report_.counter_sources(), clock_,
                  translator_.tally(), gates_),
       roster_({machine_.topology, segment_, ranks_, clock_, batons_, delivery_, translator_, watchdog_, holders_,
@@ -169,6 +169,7 @@ void Conductor::end_all() {
   headway_.end();
   batons_.end();
   translator_.tally().stop();
+  places_.see_last();
   if (const std::string trouble = recording_.finish(report_.end()); !trouble.empty()) status_.say("warn " + trouble);
   if (const std::string trouble = report_.write(gate_totals()); !trouble.empty()) status_.say("fatal " + trouble);
   machine_.network->end_faults();

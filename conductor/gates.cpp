@@ -96,7 +96,8 @@ void Gates::wait_until(Rank& rank) {
   rank.gate.deadline_ps = rank.page->gate.deadline_ps;
   if (!clock_.runs()) return release(rank, rank.gate.at_ps);
   if (batons_.passes_baton(rank)) return wait_for_baton(rank, RankState::waiting);
-  wait_in_state(rank, RankState::timed, rank.gate.deadline_ps);
+  const bool is_timed = rank.gate.deadline_ps != wire::far_future;
+  wait_in_state(rank, is_timed ? RankState::timed : RankState::waiting, is_timed ? rank.gate.deadline_ps : never.ps);
 }
 
 // Other ranks of the node may hold its baton meanwhile: it touches no memory that they share.

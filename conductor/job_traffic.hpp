@@ -26,6 +26,7 @@ class JobTraffic {
   // would end without the ranks' doing. Looks at everything, so it is not for often.
   bool only_peeks_under_way() const;
   const Peeks& peeks() const { return translator_.peeks(); }
+  const Triggers& triggers() const { return translator_.triggers(); }
   // Grows with everything that happens for the job.
   std::uint64_t events() const;
   bool has_company() const { return storage_ != nullptr; }

@@ -137,6 +137,15 @@ void Places::settle_all(std::uint64_t from_ps) {
   }
 }
 
+void Places::see_last() {
+  std::map<NodeId, std::vector<Rank*>> nodes;
+  for (Rank& rank : ranks_) {
+    take(rank, rank.page->place);
+    nodes[rank.node].push_back(&rank);
+  }
+  for (const auto& [node, ranks] : nodes) seat(ranks);
+}
+
 void Places::settle(NodeId node, std::uint64_t from_ps) {
   std::vector<Rank*> ranks;
   for (Rank& rank : ranks_) {

@@ -39,6 +39,8 @@ class Places {
   Duration latency(const Rank& writer, const Rank& reader) const {
     return near_.way(core_place(writer), core_place(reader)).latency;
   }
+  // The run is over: ranks are where they last said, also those whose word no NIC has come to any more.
+  void see_last();
   // What the rank's memory is to a NIC of its node.
   MemoryPlace memory_place(const Rank& rank, std::uint32_t nic) const;
   // Ranks of the node get their shares, from that instant on.

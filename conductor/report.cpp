@@ -146,6 +146,15 @@ void write_trackers(JsonWriter& json, const TrackerTotals& trackers) {
   json.end_object();
 }
 
+void write_triggers(JsonWriter& json, const Triggers& triggers) {
+  json.key("triggered");
+  json.begin_object();
+  json.member("entries", static_cast<std::uint64_t>(triggers.entries()));
+  json.member("waiting_max", static_cast<std::uint64_t>(triggers.waiting_max()));
+  json.member("without_entry", triggers.entries_missed());
+  json.end_object();
+}
+
 // What each class of the machine's profile has carried, whatever class was asked for.
 void write_traffic_classes(JsonWriter& json, const NetworkTotals& totals, const Spec& spec) {
   json.key("traffic_classes");
@@ -364,6 +373,7 @@ std::string Report::text(const GateTotals& gates) const {
   json.member("unexpected_messages", nics.unexpected_messages);
   json.member("list_entries_max", nics.list_entries_max);
   write_matching(json, nics.matching);
+  write_triggers(json, of_.triggers);
   json.member("fingerprint", of_.tally.fingerprint().text());
   write_protocols(json, nics);
   write_counter_names(json);

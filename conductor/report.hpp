@@ -11,6 +11,7 @@
 #include "conductor/rank.hpp"
 #include "conductor/segment.hpp"
 #include "conductor/tally.hpp"
+#include "conductor/triggers.hpp"
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
 #include "core/nic/nic.hpp"
@@ -45,6 +46,7 @@ class Report {
     const std::vector<Rank>& ranks;
     const Tally& tally;
     const Places& places;
+    const Triggers& triggers;
   };
 
   Report(Spec spec, std::string path, const Sources& sources);

@@ -59,6 +59,7 @@ class Translator final {
 
   Tally& tally() { return tally_; }
   const Peeks& peeks() const { return peeks_; }
+  const Triggers& triggers() const { return triggers_; }
   bool holds_only_peeks() const {
     return queue_.holds_only_peeks() && events_.events_pending() + triggers_.events_pending() == 0;
   }

@@ -23,10 +23,18 @@ std::uint64_t Triggers::value(RankId rank, std::uint32_t counter) const {
   return state == states_.end() ? 0 : value_in(state->second.counters, counter);
 }
 
+std::uint64_t Triggers::without_entry(RankId rank) const {
+  const auto state = states_.find(rank.value);
+  if (state == states_.end()) return 0;
+  return state->second.waiting.size() - std::min(state->second.waiting.size(), entries_);
+}
+
 bool Triggers::holds(std::uint32_t slot) {
   State& state = states_[commands_[slot].rank.value];
   if (state.waiting.size() < entries_ && is_due(state, slot)) return false;
+  if (state.waiting.size() >= entries_) ++entries_missed_;
   state.waiting.push_back(slot);
+  waiting_max_ = std::max(waiting_max_, state.waiting.size());
   return true;
 }
 

@@ -45,6 +45,13 @@ class Triggers {
   std::uint32_t take_out(RankId rank, std::uint64_t context);
   // An end-point closes: what of it has waited.
   std::vector<std::uint32_t> take_all(EndpointId endpoint);
+  // Commands of the rank that wait for an entry now.
+  std::uint64_t without_entry(RankId rank) const;
+  // How many have come to a NIC that had no entry left for them.
+  std::uint64_t entries_missed() const { return entries_missed_; }
+  // The most that a process has had waiting, with an entry and without.
+  std::size_t waiting_max() const { return waiting_max_; }
+  std::size_t entries() const { return entries_; }
   // Another process is the rank from now on: its counters begin at 0. Nothing waits any more.
   void begin(RankId rank, std::uint32_t tenancy) { states_[rank.value] = State{.tenancy = tenancy}; }
 
@@ -66,6 +73,8 @@ class Triggers {
   OpenCommands& commands_;
   std::size_t entries_;
   std::unordered_map<std::uint32_t, State> states_;  // by rank; looked up only
+  std::uint64_t entries_missed_ = 0;
+  std::size_t waiting_max_ = 0;
   std::uint64_t events_scheduled_ = 0;
   std::uint64_t events_handled_ = 0;
 };

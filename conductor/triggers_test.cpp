@@ -88,12 +88,17 @@ TEST_CASE("more than there are entries wait for one, in order, even if their cou
     held.push_back(stand.command(1, n == 0 ? 1 : 2));
     CHECK(stand.triggers.holds(held.back()));
   }
+  CHECK(stand.triggers.without_entry(rank) == 0);
   const std::uint32_t beyond = stand.command(1, 0);
   CHECK(stand.triggers.holds(beyond));
   stand.engine.run(never);
   CHECK(stand.issued.empty());
+  CHECK(stand.triggers.without_entry(rank) == 1);
   stand.triggers.count(rank, 1);
   stand.engine.run(never);
+  CHECK(stand.triggers.without_entry(rank) == 0);
+  CHECK(stand.triggers.entries_missed() == 1);
+  CHECK(stand.triggers.waiting_max() == Triggers::usual_entries + 1);
   CHECK(stand.issued == std::vector<std::uint32_t>{held.front(), beyond});
 }
 

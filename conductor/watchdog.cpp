@@ -181,6 +181,10 @@ void Watchdog::report_deadlock() {
     // Its process waits for the stream in a call of the GPU's runtime, which has no number.
     const std::string stream = "a stream of its GPU waits for a value that nobody will write";
     of_.status.say("deadlock-rank " + std::to_string(rank.id.value) + " " + (rank.gate.only_news ? stream : call));
+    const std::uint64_t without_entry = of_.job.triggers().without_entry(rank.id);
+    if (without_entry == 0) continue;
+    of_.status.say("deadlock-triggers " + std::to_string(without_entry) + " " +
+                   std::to_string(of_.job.triggers().entries()));
   }
   of_.status.say("deadlock-end");
 }

@@ -67,6 +67,10 @@ void nap_ns(std::uint64_t ns);
   X(pthread_getaffinity_np, int, (pthread_t, std::size_t, cpu_set_t*))                            \
   X(pthread_attr_setaffinity_np, int, (pthread_attr_t*, std::size_t, const cpu_set_t*))           \
   X(fopen, FILE*, (const char*, const char*))                                                     \
+  X(open, int, (const char*, int, ...))                                                           \
+  X(open64, int, (const char*, int, ...))                                                         \
+  X(openat, int, (int, const char*, int, ...))                                                    \
+  X(openat64, int, (int, const char*, int, ...))                                                  \
   X(opendir, DIR*, (const char*))                                                                 \
   X(sysconf, long, (int))                                                                         \
   X(shm_open, int, (const char*, int, mode_t))                                                    \

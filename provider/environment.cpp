@@ -130,24 +130,26 @@ void read_queues(Reader& reader, Environment& to) {
   reader.size("EQ_ACK_BATCH_SIZE", to.event_batch);
   to.event_batch = std::max<std::uint64_t>(to.event_batch, 1);
   reader.size("DEFAULT_CQ_SIZE", to.queue_size);
-  if (to.queue_size == 0) reader.refuse("DEFAULT_CQ_SIZE", "Default CQ size invalid. Setting to 131072");
+  if (to.queue_size == 0) reader.refuse("DEFAULT_CQ_SIZE", "Default CQ size invalid: accepted is 1 and more");
   reader.size("DEFAULT_TX_SIZE", to.transmit_size);
   if (to.transmit_size < least_queue_depth || to.transmit_size > transmit_depth_max) {
-    reader.refuse("DEFAULT_TX_SIZE", "Default TX size invalid. Setting to %zu", queue_depth);
+    reader.refuse("DEFAULT_TX_SIZE", "Default TX size invalid: accepted is %zu to %zu", least_queue_depth,
+                  transmit_depth_max);
   }
   reader.size("DEFAULT_RX_SIZE", to.receive_size);
   if (to.receive_size < least_queue_depth || to.receive_size > receive_depth_max) {
-    reader.refuse("DEFAULT_RX_SIZE", "Default RX size invalid. Setting to %zu", queue_depth);
+    reader.refuse("DEFAULT_RX_SIZE", "Default RX size invalid: accepted is %zu to %zu", least_queue_depth,
+                  receive_depth_max);
   }
   std::uint64_t percent = 50;
   reader.size("CQ_FILL_PERCENT", percent);
-  if (percent < 1 || percent > 100) reader.refuse("CQ_FILL_PERCENT", "CQ fill percent invalid. Setting to 50.");
+  if (percent < 1 || percent > 100) reader.refuse("CQ_FILL_PERCENT", "CQ fill percent invalid: accepted is 1 to 100");
 }
 
 void read_collectives(Reader& reader, Environment& to) {
   reader.size("ZBCOLL_RADIX", to.join_radix);
   if (to.join_radix < 2) {
-    reader.refuse("ZBCOLL_RADIX", "Invalid zbcoll_radix=%llu, reset to 2",
+    reader.refuse("ZBCOLL_RADIX", "Invalid zbcoll_radix=%llu: accepted is 2 and more",
                   static_cast<unsigned long long>(to.join_radix));
   }
   // libfabric takes the nearest that it accepts.
@@ -233,7 +235,11 @@ void read_cache(Reader& reader, RegistrationSettings& to) {
   }
   reader.size("MR_CACHE_MAX_COUNT", to.ranges_max);
   const char* bytes = reader.text("MR_CACHE_MAX_SIZE");
-  if (bytes != nullptr && strcmp(bytes, "-1") != 0) reader.size("MR_CACHE_MAX_SIZE", to.bytes_max);
+  if (bytes != nullptr && bytes[0] == '-' && strcmp(bytes, "-1") != 0) {
+    reader.refuse("MR_CACHE_MAX_SIZE", "accepted is a number of bytes of at least 0, or -1 for no limit");
+  } else if (bytes != nullptr && bytes[0] != '-') {
+    reader.size("MR_CACHE_MAX_SIZE", to.bytes_max);
+  }
   if (to.bytes_max == 0) to.bytes_max = UINT64_MAX;
   // There is no cache then and so no monitor, and cxip_iomm_init gives up where somebody has asked for one.
   if (to.ranges_max == 0 && given != nullptr && to.monitor != MemoryMonitor::disabled) {
@@ -327,7 +333,7 @@ void read_runtimes(Reader& reader, DeviceSettings& to) {
 void check_others(Reader& reader) {
   constexpr const char* pinning[] = {"off", "all"};
   reader.word("ATS_MLOCK_MODE", pinning, "Unrecognized ats_mlock_mode");
-  constexpr const char* updates[] = {"always", "high-freq-empty", "low-freq-empty", "low-freq"};
+  constexpr const char* updates[] = {"always", "high_empty", "low_empty", "low"};
   reader.word("CQ_POLICY", updates, "Unrecognized cq_policy");
   constexpr const char* orders[] = {"default", "strict", "relaxed"};
   reader.word("MR_TARGET_ORDERING", orders, "Unrecognized mr_target_ordering");

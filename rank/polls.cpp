@@ -43,6 +43,7 @@ bool Polls::take_free_poll() {
   const CallMode mode = self_->mode();
   const bool blocking = mode == CallMode::blocking || mode == CallMode::unmarked;
   if (!blocking) return false;
+  note_clock();
   const std::uint32_t copies = self_->copies.load(std::memory_order_relaxed);
   if (std::exchange(copies_seen_, copies) != copies && copying_ < copying_max) {
     ++copying_;
@@ -51,6 +52,11 @@ bool Polls::take_free_poll() {
   if (free_ >= free_before_event) return false;
   ++free_;
   return true;
+}
+
+void Polls::note_clock() {
+  const std::uint64_t readings = page_->times.clock_readings.count;
+  timed_ = std::exchange(readings_seen_, readings) != readings ? timed_ + 1 : 0;
 }
 
 bool Polls::idle() {
@@ -62,7 +68,8 @@ bool Polls::idle() {
   if (header_->served != 0 && mode == CallMode::unmarked) {
     return wait_until(GateKind::wait_until, self_->now() + served_step_ps());
   }
-  if (mode == CallMode::testing) {
+  const bool by_clock = mode == CallMode::unmarked && timed_ > free_before_event;
+  if (mode == CallMode::testing || by_clock) {
     if (empty_ <= polls_before_stepping) return poll_exactly();
     return wait_until(GateKind::wait_until, self_->now() + step_ps_max);
   }
@@ -136,7 +143,7 @@ bool Polls::wait_until(GateKind kind, std::uint64_t deadline_ps) {
   const Event* event = events_.oldest();
   // What was visible all along is found by the poll itself, whether or not it had reached the ring when we looked.
   if (event != nullptr && event->at_ps <= self_->now()) return true;
-  if (event == nullptr && kind == GateKind::wait) {
+  if (event == nullptr && (kind == GateKind::wait || deadline_ps == far_future)) {
     begin_free_polls();  // everything stands still, and each rank gets its free polls again
     return false;
   }

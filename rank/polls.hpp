@@ -1,7 +1,9 @@
 // The rank's policy of time: what a poll that finds nothing does. The library polls as often as it likes, and how often
 // that is depends on the computer; so the rank's clock moves by rules that do not count polls of wall time. A blocking
 // call waits for the next event, a test comes back at its own instant, and before each event the library gets a few
-// free polls. A process of a served fabric (dryfly serve) waits in steps, because others may come at any time.
+// free polls. Who reads a clock between polls of its own may be about to end its loop by that clock, so that it waits
+// in steps, as a test does. A process of a served fabric (dryfly serve) waits in steps, because others may come at any
+// time.
 #pragma once
 
 #include <cstdint>
@@ -80,6 +82,7 @@ class Polls {
     self_->set_clock(at);
   }
   std::uint64_t served_step_ps() const;
+  void note_clock();
 
   const wire::SegmentHeader* header_;
   wire::RankPage* page_;
@@ -94,6 +97,8 @@ class Polls {
   std::uint32_t copies_seen_ = 0;
   std::uint32_t copying_ = 0;  // times that it got its free polls again for a copy, since the last event or command
   std::uint32_t empty_ = 0;    // polls in a row, without an event or a command between
+  std::uint64_t readings_seen_ = 0;  // of a clock, when a poll last found nothing
+  std::uint32_t timed_ = 0;          // such polls in a row, with a reading before each
   bool crowded_ = false;
 };
 

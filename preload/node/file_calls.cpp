@@ -1,35 +1,32 @@
-// Files in which Linux tells programs of a node: libnuma (numactl) reads /sys/devices/system/node and what a process is
-// bound to in /proc/self/status. They are told of the simulated node: the first from a folder of the run
-// (DRYFLY_NODE_FILES, python/dryfly/case/node_files.py), the second with its lines of processors and memories changed.
-// Left out: whoever opens them in another way than by fopen and opendir; hwloc has a file of its own (HWLOC_XMLFILE).
+#include "preload/node/file_calls.hpp"
+
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "preload/export.hpp"
 #include "preload/node/binding.hpp"
+#include "preload/node/processor_files.hpp"
 #include "preload/real.hpp"
 
 namespace dryfly::preload {
 
 namespace {
 
-constexpr char nodes[] = "/sys/devices/system/node";
+// What is shown in its place, with all that is in it: by these names in the folder.
+constexpr const char* shown[][2] = {{"/sys/devices/system/node", "node"},
+                                    {"/sys/devices/system/cpu/online", "online"},
+                                    {"/sys/devices/system/cpu/possible", "possible"},
+                                    {"/sys/devices/system/cpu/present", "present"},
+                                    {"/sys/devices/system/cpu", "cpu"},
+                                    {"/proc/cpuinfo", "cpuinfo"}};
+constexpr char topology[] = "/topology";
 constexpr char status[] = "/proc/self/status";
-constexpr std::size_t path_max = 4096;
-
-// The file of the run in its place; the path itself where there is none.
-const char* on_node(const char* path, char (&room)[path_max]) {
-  if (path == nullptr || strncmp(path, nodes, sizeof nodes - 1) != 0 || node_shape() == nullptr) return path;
-  const char* const folder = getenv("DRYFLY_NODE_FILES");
-  const char* const rest = path + sizeof nodes - 1;
-  if (folder == nullptr || (*rest != 0 && *rest != '/')) return path;
-  if (snprintf(room, sizeof room, "%s%s", folder, rest) >= static_cast<int>(sizeof room)) return path;
-  return room;
-}
 
 // As Linux writes a mask: words of 32 bits, the highest first.
 void print_mask(FILE* to, const std::uint64_t* words, std::uint32_t bits) {
@@ -43,6 +40,13 @@ void print_set(FILE* to, const Processors& set) {
   char text[binding_text_max];
   write_set(set, text);
   fprintf(to, "%s\n", text);
+}
+
+// MPI libraries look in each rank for the sizes of caches, which stay this computer's: only who asks for all, or for
+// where a processor is, has the files made.
+bool has_processor_files(const char* folder, const char* rest) {
+  const bool asked = *rest == 0 || strcmp(rest, "/") == 0 || strstr(rest, topology) != nullptr;
+  return asked && make_processor_files(folder);
 }
 
 FILE* own_status(FILE* real_status) {
@@ -74,6 +78,7 @@ FILE* own_status(FILE* real_status) {
     }
   }
   fclose(real_status);
+  fflush(to);
   rewind(to);
   return to;
 }
@@ -81,11 +86,35 @@ FILE* own_status(FILE* real_status) {
 FILE* open_file(real::fopen_t* function, const char* path, const char* mode) {
   char room[path_max];
   FILE* const file = function(on_node(path, room), mode);
-  const bool is_status = file != nullptr && strcmp(path, status) == 0 && node_shape() != nullptr;
-  return is_status ? own_status(file) : file;
+  return file != nullptr && is_own_status(path) ? own_status(file) : file;
 }
 
 }  // namespace
+
+const char* on_node(const char* path, char (&room)[path_max]) {
+  if (path == nullptr || *path != '/' || node_shape() == nullptr) return path;
+  for (const auto& [place, name] : shown) {
+    const std::size_t length = strlen(place);
+    if (strncmp(path, place, length) != 0 || (path[length] != 0 && path[length] != '/')) continue;
+    const char* const folder = getenv("DRYFLY_NODE_FILES");
+    if (folder == nullptr) return path;
+    const char* const rest = path + length;
+    if (strcmp(name, "cpu") == 0 && !has_processor_files(folder, rest)) return path;
+    const int wanted = snprintf(room, sizeof room, "%s/%s%s", folder, name, rest);
+    return wanted < static_cast<int>(sizeof room) ? room : path;
+  }
+  return path;
+}
+
+bool is_own_status(const char* path) { return path != nullptr && strcmp(path, status) == 0 && node_shape() != nullptr; }
+
+int open_own_status(int flags) {
+  FILE* const file = fopen(status, "r");
+  if (file == nullptr) return -1;
+  const int copy = fcntl(fileno(file), (flags & O_CLOEXEC) != 0 ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
+  fclose(file);
+  return copy;
+}
 
 }  // namespace dryfly::preload
 
@@ -99,9 +128,12 @@ DRYFLY_EXPORT DIR* opendir(const char* path) {
   return real::opendir()(on_node(path, room));
 }
 
-// How many processors there are, as libnuma asks for it: those that are not the job's too. How many are free, which is
-// how others choose a number of threads, is still this computer's.
+// How many processors there are, those that are not the job's too, wherever the process is bound.
 DRYFLY_EXPORT long sysconf(int name) noexcept {
-  if (name == _SC_NPROCESSORS_CONF && node_shape() != nullptr) return node_shape()->processors();
-  return real::sysconf()(name);
+  const bool asks = name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN;
+  return asks && node_shape() != nullptr ? node_shape()->processors() : real::sysconf()(name);
 }
+
+// Of these std::thread::hardware_concurrency asks one.
+DRYFLY_EXPORT int get_nprocs() noexcept { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
+DRYFLY_EXPORT int get_nprocs_conf() noexcept { return static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)); }

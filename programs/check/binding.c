@@ -3,9 +3,10 @@
  *     rank R cpus 1-8,53 cpu 1 policy 2 domains 0x4 at 2
  *
  * after what the arguments ask for: `set CPU,CPU,...` binds rank R to the R-th CPU (sched_setaffinity), `threads` by
- * pthread_setaffinity_np, `raw` by syscall; `memory DOMAIN,...` sets the policy (set_mempolicy), `range DOMAIN,...` that of
- * a range (mbind); `init` comes before these to do them in front of MPI_Init. `work BYTES` then announces so many bytes,
- * and the line ends with `took NANOSECONDS`; `look TIMES` reads the clock so often instead. */
+ * pthread_setaffinity_np, `raw` by syscall; `memory DOMAIN,...` sets the policy (set_mempolicy), `range DOMAIN,...`
+ * that of a range (mbind); `init` comes before these to do them in front of MPI_Init. `work BYTES` then announces so
+ * many bytes, and the line ends with `took NANOSECONDS`; `look TIMES` reads the clock so often instead. `end
+ * CPU,CPU,...` binds as `set`, right before MPI_Finalize. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -114,6 +115,9 @@ int main(int count, char** words) {
   int size;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   for (int turn = rank + 1; turn < size; ++turn) MPI_Barrier(MPI_COMM_WORLD);
+  for (int i = 1; i + 1 < count; ++i) {
+    if (strcmp(words[i], "end") == 0) bind("set", words[i + 1], rank);
+  }
   MPI_Finalize();
   return 0;
 }

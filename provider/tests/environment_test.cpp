@@ -92,18 +92,20 @@ TEST_CASE("what libfabric would not take is refused in its words") {
   CHECK(refused("RDZV_THRESHOLD", "20M") == "FI_CXI_RDZV_THRESHOLD=20M: accepted is a number of at least 0");
   CHECK(refused("RDZV_THRESHOLD", "20000000") == "FI_CXI_RDZV_THRESHOLD=20000000: Invalid rdzv_threshold: 20000000");
   CHECK(refused("RDZV_GET_MIN", "12582912") == "FI_CXI_RDZV_GET_MIN=12582912: Invalid rdzv_get_min: 12582912");
-  CHECK(refused("DEFAULT_CQ_SIZE", "0") == "FI_CXI_DEFAULT_CQ_SIZE=0: Default CQ size invalid. Setting to 131072");
-  CHECK(refused("DEFAULT_TX_SIZE", "15") == "FI_CXI_DEFAULT_TX_SIZE=15: Default TX size invalid. Setting to 1024");
+  CHECK(refused("DEFAULT_CQ_SIZE", "0") == "FI_CXI_DEFAULT_CQ_SIZE=0: Default CQ size invalid: accepted is 1 and more");
+  CHECK(refused("DEFAULT_TX_SIZE", "15") ==
+        "FI_CXI_DEFAULT_TX_SIZE=15: Default TX size invalid: accepted is 16 to 16384");
   CHECK(refused("DEFAULT_RX_SIZE", "16000") ==
-        "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid. Setting to 1024");
-  CHECK(refused("CQ_FILL_PERCENT", "101") == "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid. Setting to 50.");
+        "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid: accepted is 16 to 15360");
+  CHECK(refused("CQ_FILL_PERCENT", "101") ==
+        "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid: accepted is 1 to 100");
   CHECK(refused("DEVICE_NAME", "cxi0,hsn1") ==
         "FI_CXI_DEVICE_NAME=cxi0,hsn1: Failed to validate device name: name=cxi0,hsn1 rc=-22");
   CHECK(refused("DEVICE_NAME", "cxi01").find("Failed to validate") != std::string::npos);
   CHECK(refused("DEVICE_NAME", "cxi0,cxi12").empty());
   CHECK(refused("DEFAULT_VNI", "65536") == "FI_CXI_DEFAULT_VNI=65536: accepted is a VNI of 1 to 65535");
   CHECK(refused("RGET_TC", "bulk") == "FI_CXI_RGET_TC=bulk: Unrecognized rget_tc: bulk");
-  CHECK(refused("ZBCOLL_RADIX", "1") == "FI_CXI_ZBCOLL_RADIX=1: Invalid zbcoll_radix=1, reset to 2");
+  CHECK(refused("ZBCOLL_RADIX", "1") == "FI_CXI_ZBCOLL_RADIX=1: Invalid zbcoll_radix=1: accepted is 2 and more");
   CHECK(refused("DISABLE_NON_INJECT_MSG_IDC", "maybe") ==
         "FI_CXI_DISABLE_NON_INJECT_MSG_IDC=maybe: failed to parse bool var disable_non_inject_msg_idc=maybe");
 }
@@ -296,7 +298,8 @@ TEST_CASE("wrong settings of the cache are refused") {
   CHECK(refused({{"CACHE_MONITOR", "Memhooks"}}) ==
         "FI_MR_CACHE_MONITOR=Memhooks: accepted are userfaultfd, uffd, memhooks, kdreg2 and disabled");
   CHECK(refused({{"CACHE_MAX_COUNT", "many"}}) == "FI_MR_CACHE_MAX_COUNT=many: accepted is a number of at least 0");
-  CHECK(refused({{"CACHE_MAX_SIZE", "-2"}}) == "FI_MR_CACHE_MAX_SIZE=-2: accepted is a number of at least 0");
+  CHECK(refused({{"CACHE_MAX_SIZE", "-2"}}) ==
+        "FI_MR_CACHE_MAX_SIZE=-2: accepted is a number of bytes of at least 0, or -1 for no limit");
   CHECK(refused({{"ZE_CACHE_MONITOR_ENABLED", "maybe"}}) ==
         "FI_MR_ZE_CACHE_MONITOR_ENABLED=maybe: failed to parse bool var mr_ze_cache_monitor_enabled=maybe");
   CHECK(refused({{"CACHE_MAX_COUNT", "0"}, {"CACHE_MONITOR", "memhooks"}})

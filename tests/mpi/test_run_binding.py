@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,15 @@ def test_the_launchers_options_are_what_a_rank_sees(dryfly: Dryfly) -> None:
     assert re.search(r"0 +1-8 +0 +2 \(HBM2e\) +0\.0 +1 \(socket 0\)", ended.stderr)
 
 
-def test_where_nobody_binds_there_is_no_map_and_nothing_changes(dryfly: Dryfly) -> None:
-    ended = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM).succeeded()
-    assert ended.results["binding"] == []
+def test_where_nobody_binds_the_map_says_what_ranks_may_use_and_nothing_changes(dryfly: Dryfly) -> None:
+    ended = dryfly(*AURORA, "--ppn", "2", "-v", "--", PROGRAM).succeeded()
+    rows = ended.results["binding"]
+    assert [row["bound"] for row in rows] == [False, False]
+    assert [row["processors"] for row in rows] == 2 * ["1-51,53-103,105-155,157-207"]
+    assert [(row["core"], row["memory"], row["memory_kind"], len(row["gpus"])) for row in rows] == [
+        (None, 0, "DDR5", 6), (None, 1, "DDR5", 6)]  # fmt: skip
+    assert "1-51,53-103,105-155,157-207" in ended.stderr
+    assert not [row for row in ended.results["health"] if row["name"].startswith("binding")]
     whole = dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "none", "--", PROGRAM).succeeded()
     assert whole.fingerprint == ended.fingerprint
     assert told(ended)[0]["cpus"] == "1-51,53-103,105-155,157-207"  # all that a job gets
@@ -153,6 +160,45 @@ def test_prterun_binds_by_l3_regions(dryfly: Dryfly) -> None:
     assert [row["processors"] for row in ended.succeeded().results["binding"]] == [
         f"{8 * region + 1},{8 * region + 65}" for region in range(8)
     ]
+    assert "PMIX ERROR" not in ended.stderr
+    # The domains of NICs are 3, 1, 0, 2: two regions each have theirs.
+    assert [row["nic"] for row in ended.results["binding"]] == [2, 2, 1, 1, 3, 3, 0, 0]
+
+
+@pytest.mark.parametrize("options", ["--map-by ppr:1:l3cashe", "--bind-to coar", "--map-by ppr:3:node"])
+def test_words_that_prterun_does_not_know_are_the_users(options: str, dryfly: Dryfly) -> None:
+    if mpi.select("openmpi").wrapper("prterun") is None:
+        pytest.skip("this Open MPI has no prterun")
+    ended = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "8", "--compute", "none", "--mpi", "openmpi",
+                   "--launcher", "prterun", "--launcher-options", options, "--", PROGRAM, limit_s=120.0)  # fmt: skip
+    assert ended.exit_status == 2
+    assert f"--launcher-options {options}: prterun did not start the job with them" in ended.stderr
+
+
+@pytest.mark.parametrize("on_node", ["provider", "shared"])
+def test_who_binds_itself_at_the_very_end_is_in_the_map(on_node: str, dryfly: Dryfly) -> None:
+    ended = dryfly(*AURORA, "--ppn", "4", "--on-node", on_node, "--", PROGRAM, "end", "2,60,4,61")
+    assert [(row["processors"], row["memory"]) for row in ended.succeeded().results["binding"]] == [
+        ("2", 0), ("60", 1), ("4", 0), ("61", 1)]  # fmt: skip
+
+
+_COUNTED = """
+import os
+status = [line.split()[1] for line in open("/proc/self/status") if line.startswith("Cpus_allowed_list")]
+info = sum(line.startswith("processor") for line in open("/proc/cpuinfo"))
+one = os.open("/sys/devices/system/cpu/cpu160/topology/core_id", os.O_RDONLY)
+print(os.cpu_count(), os.sysconf("SC_NPROCESSORS_CONF"), info, *status, os.read(one, 9).decode().strip())
+"""
+
+
+def test_python_and_lscpu_count_the_nodes_processors(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    (tmp_path / "counted.py").write_text(_COUNTED)
+    lines = f'#!/bin/sh\n"{sys.executable}" "{tmp_path}/counted.py"\n{tool("lscpu")}\nexec "$@"\n'
+    wrapper = script(tmp_path / "wrapper.sh", lines)
+    ended = dryfly(*AURORA, "--ppn", "1", "--cpu-bind", "list:4-7", "--", wrapper, programs.check("binding.c"))
+    assert "208 208 208 4-7 56\n" in ended.succeeded().stdout
+    for wanted in (r"CPU\(s\): +208", r"Thread\(s\) per core: +2", r"Core\(s\) per socket: +52", r"Socket\(s\): +2"):
+        assert re.search(wanted, ended.stdout), wanted
 
 
 def took(dryfly: Dryfly, *words: str, work: str = "3072000000") -> list[int]:

@@ -81,3 +81,36 @@ def test_the_provider_conforms_to_libfabric(name: str, dryfly: Dryfly, library: 
     run = dryfly("run", "--machine", "testbed", "-n", "2", "--compute", "none", "--", program).succeeded()
     for rank in range(2):
         assert f"rank {rank}: {name}: all as libfabric says\n" in run.stdout
+
+
+@pytest.fixture(scope="module")
+def entries(library: MpiLibrary, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = str(Path(library.libfabric).parent)
+    target = tmp_path_factory.mktemp("entries") / "entries"
+    return _compile(library, "mpicc", _CONFORMANCE / "entries.c", target, library.libfabric, f"-Wl,-rpath,{folder}")
+
+
+def test_work_that_finds_no_entry_is_counted_and_a_loop_by_the_clock_beside_it_ends(
+    entries: Path, dryfly: Dryfly
+) -> None:
+    run = dryfly("run", "--machine", "testbed", "-n", "2", "--compute", "none", "--", entries).succeeded()
+    assert "rank 0: entries: all as libfabric says\n" in run.stdout
+    assert run.results["triggered"] == {"entries": 504, "waiting_max": 544, "without_entry": 40}
+    [row] = [row for row in run.results["health"] if row["name"] == "triggered_entries"]
+    assert row["count"] == 40
+    assert "FI_CXI_ENABLE_TRIG_OP_LIMIT=1" in row["text"]
+
+
+def test_a_deadlock_of_work_without_entries_says_so(entries: Path, dryfly: Dryfly) -> None:
+    run = dryfly("run", "--machine", "testbed", "-n", "2", "--compute", "none", "--", entries, "stuck", limit_s=120)
+    assert run.exit_status == 3
+    assert "40 triggered operations of 1 rank wait at the NIC for an entry, of which a process has 504" in run.stderr
+    assert "FI_CXI_ENABLE_TRIG_OP_LIMIT=1" in run.stderr
+
+
+def test_the_limit_refuses_work_without_entries(entries: Path, dryfly: Dryfly) -> None:
+    limited = {"FI_CXI_ENABLE_TRIG_OP_LIMIT": "1"}
+    command = ("run", "--machine", "testbed", "-n", "2", "--compute", "none", "--", entries)
+    run = dryfly(*command, environment=limited, limit_s=120)
+    assert run.exit_status == 1
+    assert "FI_QUEUE_WORK" in run.stderr + run.stdout

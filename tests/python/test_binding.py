@@ -177,6 +177,26 @@ def test_a_list_that_is_too_short_is_doubtful() -> None:
 
 
 # The list of ALCF's guide for 12 ranks.
+@pytest.mark.parametrize("ranks", range(7, 12))
+def test_as_long_as_there_are_tiles_each_rank_of_aurora_has_one_of_its_own_on_its_socket(ranks: int) -> None:
+    of = node("aurora")
+    found = advice.good(of, ranks=ranks)
+    tiles = [gpu for binding in found.bindings for gpu in binding.gpus or ()]
+    assert len(set(tiles)) == ranks
+    assert all(tile.partition(".")[2] in ("0", "1") for tile in tiles)
+    on_gpu = [sum(tile.startswith(f"{gpu}.") for tile in tiles) for gpu in range(6)]
+    assert max(on_gpu[:3]) - min(on_gpu[:3]) <= 1
+    assert max(on_gpu[3:]) - min(on_gpu[3:]) <= 1
+    assert abs(sum(on_gpu[:3]) - sum(on_gpu[3:])) <= 1
+    assert "every rank has a tile of its own" in advice.reasons(found)
+    assert not found.doubts()
+
+
+def test_more_ranks_than_tiles_share_tiles_evenly() -> None:
+    tiles = [gpu for binding in advice.good(node("aurora"), ranks=24).bindings for gpu in binding.gpus or ()]
+    assert sorted(tiles) == sorted(f"{gpu}.{tile}" for gpu in range(6) for tile in range(2) for _ in range(2))
+
+
 def test_the_advice_for_twelve_ranks_on_aurora_is_the_sites() -> None:
     found = advice.good(node("aurora"), ranks=12)
     commands = advice.commands(found)

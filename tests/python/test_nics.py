@@ -56,6 +56,7 @@ def test_what_can_be_used_is_accepted(machine: Machine) -> None:
         ({"MPICH_OFI_NIC_MAPPING": "0:0-3;1:1"}, "local rank 1 is mapped twice"),
         ({"MPICH_OFI_NIC_MAPPING": "0:3-0"}, '"3-0" is neither a local rank nor a range of them'),
         ({"MPICH_OFI_NIC_MAPPING": "all"}, '"all" is not NIC:RANKS'),
+        ({"FI_CXI_DEVICE_NAME": "cxi9"}, "FI_CXI_DEVICE_NAME=cxi9: it names no NIC of the job's nodes"),
         ({"MPICH_OFI_NUM_NICS": "5"}, "MPICH_OFI_NUM_NICS=5: accepted is 1 to 4"),
         ({"MPICH_OFI_NUM_NICS": "2:1"}, "2 NICs are announced and 1 listed"),
         ({"MPICH_OFI_NIC_VERBOSE": "yes"}, "MPICH_OFI_NIC_VERBOSE=yes: accepted is 0, 1 or 2"),

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from dryfly.base.errors import UserError
 
+_BEGINS = re.compile(r"\s*[\w.\"'-]+\s*=")
+
 
 def read(path: str | Path, shown: str, *, accepted: str = "") -> dict[str, object]:
     """Raises UserError, whose sentence begins with `shown`, as the user has named the file."""
+    content = ""
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        content = Path(path).read_text(encoding="utf-8")
+        return tomllib.loads(content)
     except ValueError as error:  # TOMLDecodeError, UnicodeDecodeError, or a number of more than 4,300 digits
-        raise UserError(f"{shown}: not valid TOML: {error}") from None
+        raise UserError(f"{shown}: not valid TOML: {error}{_unclosed(content, str(error))}") from None
     except OSError as error:
         what = f"; accepted is {accepted}" if accepted else ""
         raise UserError(f"{shown} cannot be read: {error.strerror}{what}") from None
+
+
+def _unclosed(content: str, error: str) -> str:
+    """The reader notices at the end of the file that a bracket or a quote is open: in which line it may be."""
+    if "end of document" not in error:
+        return ""
+    begun = [(number, line) for number, line in enumerate(content.splitlines(), 1) if _BEGINS.match(line)]
+    for number, line in begun:
+        if any(line.count(opens) > line.count(closes) for opens, closes in ("[]", "{}")):
+            return f"; line {number}, `{line.strip()}`, opens a bracket that is not closed"
+    return f"; the last value begins in line {begun[-1][0]}, `{begun[-1][1].strip()}`" if begun else ""
 
 
 def text(content: Mapping[str, object]) -> str:

@@ -2,7 +2,8 @@
 
 Each rank gets as many whole cores as all can have, next to each other and in one NUMA domain or one L3 region where the
 domain has room for its ranks; the domains get ranks in turn as they have cores, and the GPUs where ranks and GPUs go
-into each other are their neighbours'. NICs and GPUs are the nearest, in turn.
+into each other are their neighbours'. NICs and GPUs are the nearest, in turn; more ranks than GPUs of several tiles
+have a tile each.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from dryfly.machine.node import Node
 class Advice:
     node: Node
     bindings: tuple[RankBinding, ...]  # by local rank
-    tiles: int = 1  # that ranks share a GPU by
 
     def doubts(self) -> list[Doubt]:
         return doubts(self.node, seats(self.bindings))
@@ -42,7 +42,7 @@ def good(node: Node, *, ranks: int) -> Advice:
     for block, count in zip(blocks, counts, strict=True):
         cores += [block[place * each : (place + 1) * each] for place in range(count)]
     domains = [node.domain_of(mine[0]) for mine in cores]
-    gpus, tiles = _gpus(node, cores, domains)
+    gpus = _gpus(node, cores, domains)
     nics = _nics(node, domains)
     bindings = tuple(
         RankBinding(
@@ -53,7 +53,7 @@ def good(node: Node, *, ranks: int) -> Advice:
         )
         for local, (mine, domain) in enumerate(zip(cores, domains, strict=True))
     )
-    return Advice(node=node, bindings=bindings, tiles=tiles)
+    return Advice(node=node, bindings=bindings)
 
 
 def _blocks(node: Node, ranks: int) -> list[range]:
@@ -78,22 +78,37 @@ def _spread(ranks: int, room: Sequence[int]) -> list[int]:
     return counts
 
 
-def _gpus(node: Node, cores: Sequence[Sequence[int]], domains: Sequence[int]) -> tuple[list[str], int]:
-    """A GPU of each rank, by the nearest; `2.1` where two ranks share a GPU of two tiles."""
+def _gpus(node: Node, cores: Sequence[Sequence[int]], domains: Sequence[int]) -> list[str]:
+    """The nearest GPU of each rank, of equally near ones that with the fewest; `2.1` for a tile, where ranks would else
+    share GPUs that have several."""
     count = len(node.gpu_domains)
     if not count:
-        return [], 1
-    tiles = 2 if node.gpu_tiles == 2 and len(cores) == 2 * count else 1
-    left = [-(-len(cores) // count)] * count
+        return []
+    tiles = node.gpu_tiles if len(cores) > count else 1
+    most = -(-len(cores) // count)
+    taken = [0] * count
     found = []
     for mine, domain in zip(cores, domains, strict=True):
         near = min(
-            (gpu for gpu in range(count) if left[gpu]),
-            key=lambda gpu: (_gpu_distance(node, mine[0], domain, gpu), -left[gpu] if tiles == 1 else 0, gpu),
+            (gpu for gpu in range(count) if taken[gpu] < most),
+            key=lambda gpu: (_gpu_distance(node, mine[0], domain, gpu), taken[gpu], gpu),
         )
-        left[near] -= 1
-        found.append(f"{near}.{1 - left[near]}" if tiles == 2 else str(near))
-    return found, tiles
+        found.append(near)
+        taken[near] += 1
+    if tiles == 1:
+        return [str(gpu) for gpu in found]
+    found = _in_order(found, domains)
+    return [f"{gpu}.{found[:local].count(gpu) % tiles}" for local, gpu in enumerate(found)]
+
+
+def _in_order(gpus: Sequence[int], domains: Sequence[int]) -> list[int]:
+    """The same GPUs for the ranks of each domain, with neighbours on one GPU."""
+    found = list(gpus)
+    for domain in set(domains):
+        ranks = [local for local, at in enumerate(domains) if at == domain]
+        for local, gpu in zip(ranks, sorted(gpus[local] for local in ranks), strict=True):
+            found[local] = gpu
+    return found
 
 
 def _gpu_distance(node: Node, core: int, domain: int, gpu: int) -> int:
@@ -179,4 +194,7 @@ def reasons(advice: Advice) -> list[str]:
     if bindings[0].gpus and not doubted & {"binding_far_gpu", "binding_far_region"}:
         near = "L3 region" if node.gpu_regions else "socket"
         found.append(f"every rank's GPU is next to the rank's {near}")
+    names = [gpu for binding in bindings for gpu in binding.gpus or ()]
+    if len(names) > 1 and len(set(names)) == len(names):
+        found.append(f"every rank has a {'tile' if '.' in names[0] else 'GPU'} of its own")
     return found

@@ -82,8 +82,9 @@ def gpus(
     if kind == "closest" and not colon:
         return tuple((str(gpu),) for gpu in _closest_gpus(node, processors, ranks))
     if kind in ("single", "per_task"):
-        return tuple(tuple(map(str, each)) for each in _counted_gpus(refuse(f'"{listed}" is no such number of ranks or '
-                     "GPUs"), node, kind, listed, ranks))  # fmt: skip
+        most = max(ranks, count)
+        what = f"accepted is a number of {'ranks a GPU' if kind == 'single' else 'GPUs a rank'} of 1 to {most}"
+        return tuple(tuple(map(str, each)) for each in _counted_gpus(refuse(what), node, kind, listed, ranks))
     if kind not in ("map_gpu", "mask_gpu", "list"):
         raise refuse(
             f'unrecognized --gpu-bind argument "{form}"; accepted are srun\'s none, closest, map_gpu:, mask_gpu:, '

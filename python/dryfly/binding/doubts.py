@@ -41,33 +41,37 @@ def doubts(node: Node, of_node: Sequence[Seat]) -> list[Doubt]:
     """Of the ranks of one node: one for each kind, which names all its ranks."""
     found: list[Doubt] = []
 
-    def add(name: str, ranks: Sequence[int], text: str) -> None:
+    def add(name: str, ranks: Sequence[int], one: str, several: str, text: str) -> None:
         if ranks:
-            found.append(Doubt(name=name, ranks=tuple(ranks), text=f"{_ranks(ranks)} {text}"))
+            does = several if len(ranks) > 1 else one
+            found.append(Doubt(name=name, ranks=tuple(ranks), text=f"{_ranks(ranks)} {does} {text}"))
 
     bound = [seat for seat in of_node if seat.processors is not None]
-    add("binding_shared_core", _on_one_core(node, bound), "share a core with another, and each waits for the other")
     add(
-        "binding_across_sockets", [seat.rank for seat in bound if len(_sockets(node, seat)) > 1],
-        "may run on cores of more than one socket, so that their memory and their NIC are far at times",
+        "binding_shared_core", _on_one_core(node, bound), "shares", "share",
+        "a core with another, and each waits for the other",
     )  # fmt: skip
     add(
-        "binding_far_memory", [seat.rank for seat in bound if _far_memory(node, seat)],
-        "have their memory on another socket: all that they read comes over the link between the sockets",
+        "binding_across_sockets", [seat.rank for seat in bound if len(_sockets(node, seat)) > 1], "may run", "may run",
+        "on cores of more than one socket, so that memory and NIC are far at times",
+    )  # fmt: skip
+    add(
+        "binding_far_memory", [seat.rank for seat in bound if _far_memory(node, seat)], "has its", "have their",
+        "memory on another socket: all that is read there comes over the link between the sockets",
     )  # fmt: skip
     add(
         "binding_far_nic", [seat.rank for seat in bound if seat.nic is not None and _far(node, seat, node.nic_domains,
                                                                                       seat.nic)],
-        "use a NIC of another socket: each message crosses the link between the sockets",
+        "uses", "use", "a NIC of another socket: each message crosses the link between the sockets",
     )  # fmt: skip
     add(
         "binding_far_gpu", [seat.rank for seat in bound if any(_far(node, seat, node.gpu_domains, gpu_number(gpu))
                                                              for gpu in seat.gpus or ())],
-        "have a GPU of another socket",
+        "has", "have", "a GPU of another socket",
     )  # fmt: skip
     add(
-        "binding_far_region", [seat.rank for seat in bound if _other_region(node, seat)],
-        "have a GPU that is next to another L3 region than the one they run in",
+        "binding_far_region", [seat.rank for seat in bound if _other_region(node, seat)], "has", "have",
+        "a GPU that is next to another L3 region than that of its core",
     )  # fmt: skip
     return found
 

@@ -113,7 +113,8 @@ class _Tree:
 
     def _nic(self, nic: int) -> Iterator[str]:
         name = f'name="hsn{nic}" osdev_type="2"'
-        yield from self._device(PCI_DOMAIN, nic + 1, _ETHERNET, _NIC_SPEED, name)
+        address = f'<info name="Address" value="02:00:00:00:00:{nic:02x}"/>'
+        yield from self._device(PCI_DOMAIN, nic + 1, _ETHERNET, _NIC_SPEED, name, address)
 
     def _gpus(self, domain: Domain, *, region: int | None) -> Iterator[str]:
         """Those of the L3 region, or of the domain where the machine's file says no regions."""
@@ -125,12 +126,12 @@ class _Tree:
                 name = f'name="gpu{gpu}" osdev_type="1"'
                 yield from self._device(gpus.PCI_DOMAIN, gpu + 1, _DISPLAY.format(self._gpu_pci), self._gpu_speed, name)
 
-    def _device(self, domain: int, bus: int, kind: str, speed: str, name: str) -> Iterator[str]:
+    def _device(self, domain: int, bus: int, kind: str, speed: str, name: str, more: str = "") -> Iterator[str]:
         bridge = f'bridge_type="0-1" depth="0" bridge_pci="{domain:04x}:[{bus:02x}-{bus:02x}]"'
         yield f'<object type="Bridge" gp_index="{next(self._ids)}" {bridge}>'
         address = f'pci_busid="{domain:04x}:{bus:02x}:00.0" pci_type={quoteattr(kind)}'
         yield f'<object type="PCIDev" gp_index="{next(self._ids)}" {address} pci_link_speed="{speed}">'
-        yield f'<object type="OSDev" gp_index="{next(self._ids)}" {name}/>'
+        yield f'<object type="OSDev" gp_index="{next(self._ids)}" {name}>{more}</object>'
         yield "</object></object>"
 
     def _open(

@@ -109,6 +109,7 @@ def check(
     verbose = environment.get("MPICH_OFI_NIC_VERBOSE", "0")
     if verbose not in ("0", "1", "2"):
         raise UserError(f"MPICH_OFI_NIC_VERBOSE={verbose}: accepted is 0, 1 or 2")
+    _check_devices(environment.get("FI_CXI_DEVICE_NAME"), fewest)
     _check_count(environment.get("MPICH_OFI_NUM_NICS"), fewest)
     policy = environment.get("MPICH_OFI_NIC_POLICY", "BLOCK")
     if policy.upper() not in _POLICIES:
@@ -117,6 +118,16 @@ def check(
         raise UserError(f"MPICH_OFI_NIC_POLICY=GPU: machine {machine.name} says nothing of GPUs (node.gpu_numa)")
     if policy.upper() == "USER":
         _check_mapping(environment.get("MPICH_OFI_NIC_MAPPING"), nics=fewest, ranks=max(per_node.values()))
+
+
+def _check_devices(text: str | None, nics: int) -> None:
+    """As libfabric looks for them, by name anywhere in the list; what is no list of names the provider refuses."""
+    if not text or any(f"cxi{nic}" in text for nic in range(nics)):
+        return
+    raise UserError(
+        f"FI_CXI_DEVICE_NAME={text}: it names no NIC of the job's nodes, so fi_getinfo would find none (No data "
+        f"available); accepted are cxi0 to cxi{nics - 1}"
+    )
 
 
 def _check_count(text: str | None, nics: int) -> None:

@@ -1,8 +1,11 @@
-"""What Linux tells of a node's NUMA domains in /sys/devices/system/node, for libnuma and numactl in a job.
+"""What Linux tells of a node's NUMA domains and processors, for libnuma, numactl, lscpu and others in a job:
+/sys/devices/system/node, and /proc/cpuinfo. /sys/devices/system/cpu, with many files, a process makes that wants it
+(preload/node/processor_files.hpp).
 
-The preload shows these files in the place of this computer's (preload/node/file_calls.cpp). Distances are Linux's own
+The preload shows these files in the place of this computer's (preload/node/file_calls.hpp). Distances are Linux's own
 scale, where 10 is a domain's distance to itself; as on Aurora, another socket is 21, and a domain of memory alone is 3
-further away than one with cores: docs/model/nodes.md#memories-of-a-node.
+further away than one with cores: docs/model/nodes.md#memories-of-a-node. What a processor is called and can do stays
+this computer's, for its code runs here. Left out: caches, frequencies, and what else Linux tells of a processor.
 """
 
 from __future__ import annotations
@@ -24,7 +27,12 @@ _WORD = 32
 def settings(machine: Machine, *, folder: Path) -> dict[str, str]:
     """What the job's processes are told of their node; writes the files into the run's folder."""
     node = node_of(machine, nics=most_nics(machine))
-    top = folder / "node"
+    system = folder / "system"
+    system.mkdir()
+    for name in ("online", "possible", "present"):
+        (system / name).write_text(f"{sets.text(range(node.processors))}\n", encoding="ascii")
+    (system / "cpuinfo").write_text(_cpuinfo(node), encoding="utf-8")
+    top = system / "node"
     top.mkdir()
     every = sets.text(range(len(node.domains)))
     for name in ("online", "possible", "has_memory"):
@@ -32,7 +40,32 @@ def settings(machine: Machine, *, folder: Path) -> dict[str, str]:
     (top / "has_cpu").write_text(f"{sets.text(range(len(node.with_cores)))}\n", encoding="ascii")
     for domain in node.domains:
         _write(top / f"node{domain.number}", node, domain)
-    return {PROCESSORS_VARIABLE: node_words(node), FILES_VARIABLE: str(top)}
+    return {PROCESSORS_VARIABLE: node_words(node), FILES_VARIABLE: str(system)}
+
+
+def _cpuinfo(node: Node) -> str:
+    told = _this_computers()
+    sockets = [node.socket_of(core) for core in range(node.cores)]
+    sections = []
+    for each in range(node.processors):
+        core = node.core_of(each)
+        cores = sockets.count(sockets[core])
+        of_node = {
+            "processor": each, "physical id": sockets[core], "siblings": cores * node.threads, "core id": core,
+            "cpu cores": cores, "apicid": each, "initial apicid": each,
+        }  # fmt: skip
+        sections.append("".join(f"{name}: {of_node.get(name.strip(), text)}\n" for name, text in told))
+    return "\n".join(sections) + "\n"
+
+
+def _this_computers() -> list[tuple[str, str]]:
+    """Names and values of the first processor in /proc/cpuinfo."""
+    try:
+        first = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").partition("\n\n")[0]
+    except OSError:
+        return []
+    found = [line.partition(":") for line in first.splitlines()]
+    return [(name, text.strip()) for name, colon, text in found if colon]
 
 
 def _write(folder: Path, node: Node, domain: Domain) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +22,13 @@ HEADS = ("rank", "node", "hardware threads", "core", "memory", "GPU", "NIC", "sh
 @dataclass(frozen=True, kw_only=True)
 class _Ranks:
     node: Node
+    allowed: str  # hardware threads that a job may use
     rows: list[Json]
+    seats: list[Seat]
 
 
 def rows(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> list[Json]:
-    """A row for each rank, of those that the simulator counted; none where nobody was bound."""
-    if not _any_bound(run, ranks):
-        return []
+    """A row for each rank, of those that the simulator counted."""
     return [row for of in _by_node(run, ranks).values() for row in of.rows]
 
 
@@ -38,8 +39,8 @@ def health(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str
     found: dict[str, tuple[int, str]] = {}
     by_node = _by_node(run, ranks).values()
     for of in by_node:
-        if run.bindings or any(row["processors"] or row["memories"] for row in of.rows):
-            for doubt in doubts(of.node, [_seat(row) for row in of.rows]):
+        if run.bindings or any(row["bound"] for row in of.rows):
+            for doubt in doubts(of.node, of.seats):
                 count, text = found.get(doubt.name, (0, doubt.text))
                 found[doubt.name] = count + len(doubt.ranks), text
     per_node = max((len(of.rows) for of in by_node), default=0)
@@ -55,64 +56,82 @@ def _any_bound(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> bool:
 
 def _by_node(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> dict[int, _Ranks]:
     names = NodeNames(run.machine)
+    per_node = Counter(place.node for place in run.placement.ranks)
     found: dict[int, _Ranks] = {}
-    of_nics = functools.cache(lambda nics: node_of(run.machine, nics=nics))
+    of_nics = functools.cache(lambda nics: _of_nics(run, nics))
     for row in ranks:
         number = int(row.get("rank", 0))
         place = run.placement.ranks[number]
         if place.node not in found:
-            found[place.node] = _Ranks(node=of_nics(names.nics(place.node)), rows=[])
+            node, allowed = of_nics(names.nics(place.node))
+            found[place.node] = _Ranks(node=node, allowed=allowed, rows=[], seats=[])
         of = found[place.node]
-        of.rows.append(_row(run, of.node, row, names.name(place.node)))
+        seat = _seat(run, row)
+        beside = of.node.domain_of_rank(place.local, per_node[place.node])
+        of.seats.append(seat)
+        of.rows.append(_row(of, row, seat, names.name(place.node), beside))
     return found
 
 
-def _row(run: BoundCase, node: Node, row: Mapping[str, Any], name: str) -> Json:
-    number = int(row.get("rank", 0))
-    place = row.get("place", {})
+def _seat(run: BoundCase, row: Mapping[str, Any]) -> Seat:
+    number, place = int(row.get("rank", 0)), row.get("place", {})
     processors = place.get("processors", "")
+    return Seat(
+        rank=number,
+        processors=sets.parse(processors) if processors else None,
+        memories=frozenset((place["memory"],)) if "memory" in place else None,
+        gpus=run.bindings[number].gpus if run.bindings else None,
+        nic=int(row.get("nic", 0)),
+    )
+
+
+def _of_nics(run: BoundCase, nics: int) -> tuple[Node, str]:
+    node = node_of(run.machine, nics=nics)
+    return node, sets.text(node.allowed)
+
+
+def _row(of: _Ranks, row: Mapping[str, Any], seat: Seat, name: str, beside: int) -> Json:
+    """Of a rank that nobody has bound: all that a job may use, and the memory `beside` which it is taken to be."""
+    node, place = of.node, row.get("place", {})
+    bound, core = seat.processors is not None, place.get("core")
+    memory = place.get("memory", beside)
     nic = int(row.get("nic", 0))
-    gpus = run.bindings[number].gpus if run.bindings else None
     return {
-        "rank": number,
+        "rank": seat.rank,
         "node": name,
-        "processors": processors,
-        "core": place.get("core") if processors else None,
-        "socket": node.socket_of(place["core"]) if processors else None,
+        "bound": bound or bool(place.get("memories")),
+        "processors": place["processors"] if bound else of.allowed,
+        "core": core if bound else None,
+        "socket": node.socket_of(core) if bound else None,
         "memories": place.get("memories", ""),
-        "memory": place.get("memory"),
-        "memory_kind": node.domains[place["memory"]].kind if "memory" in place else "",
-        "gpus": list(gpus or ()),
+        "memory": memory,
+        "memory_kind": node.domains[memory].kind,
+        "gpus": list(seat.gpus or map(str, range(len(node.gpu_domains)))),
         "nic": nic,
         "nic_socket": node.socket(node.nic_domains[nic]) if nic < len(node.nic_domains) else None,
         "others_on_core": place.get("others_on_core", 0),
     }
 
 
-def _seat(row: Json) -> Seat:
-    return Seat(
-        rank=row["rank"],
-        processors=sets.parse(row["processors"]) if row["processors"] else None,
-        memories=frozenset((row["memory"],)) if row["memory"] is not None else None,
-        gpus=tuple(row["gpus"]) or None,
-        nic=row["nic"],
-    )
-
-
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
-    memory = row["memory"]
     kind = f" ({row['memory_kind']})" if row["memory_kind"] else ""
     others = row["others_on_core"]
     return (
         str(row["rank"]),
         row["node"],
-        row["processors"] or "-",
+        row["processors"],
         "-" if row["core"] is None else f"{row['core']} (socket {row['socket']})",
-        "-" if memory is None else f"{memory}{kind}",
-        ", ".join(row["gpus"]) or "-",
+        f"{row['memory']}{kind}",
+        _gpus_text(row["gpus"]),
         f"{row['nic']} (socket {row['nic_socket']})",
         f"{others} rank{'s' if others > 1 else ''}" if others else "-",
     )
+
+
+def _gpus_text(gpus: Sequence[str]) -> str:
+    if len(gpus) > 1 and all(gpu.isdecimal() for gpu in gpus):
+        return sets.text(map(int, gpus))
+    return ", ".join(gpus) or "-"
 
 
 def grid(found: Iterable[Mapping[str, Any]]) -> Grid:

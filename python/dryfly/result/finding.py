@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LET_GO = "let_go"  # name of the finding
+# Said wherever deferred work has found no entry at its NIC.
+TRIGGERED_LIMIT = "FI_CXI_ENABLE_TRIG_OP_LIMIT=1 has fi_control(FI_QUEUE_WORK) refuse such with -FI_ENOSPC"
 
 
 @dataclass(frozen=True, kw_only=True)

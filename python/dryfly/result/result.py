@@ -11,6 +11,7 @@ from typing import Any
 from dryfly import __version__
 from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
+from dryfly.case import provider_settings
 from dryfly.case.bind import BoundCase
 from dryfly.case.on_node import OnNode
 from dryfly.machine.names import NodeNames, link_name
@@ -19,7 +20,7 @@ from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import binding, forks, software_spent
 from dryfly.result.counters import TIMEOUTS
-from dryfly.result.finding import LET_GO, Finding
+from dryfly.result.finding import LET_GO, TRIGGERED_LIMIT, Finding
 from dryfly.scenario.storage import result as storage_rows
 
 FORMAT = 1
@@ -65,6 +66,7 @@ def build(
     of_ranks = counted.get("ranks", [])
     health += [_finding(name, text, count=count) for name, count, text in binding.health(run, of_ranks)]
     health += _node_health(run, mpi, profile)
+    health += _setting_health(environment)
     if found := forks.health(run, of_ranks, environment):
         severity, text, count = found
         health.append(_finding("fork", text, severity=severity, count=count))
@@ -88,6 +90,7 @@ def build(
         "network_timeouts": counted.get("network_timeouts", 0),
         "faults": _faults(run, names, counted.get("faults", {})),
         "trackers": _trackers(counted.get("trackers", {})),
+        "triggered": dict(counted.get("triggered", {})),
         "unexpected_messages": counted.get("unexpected_messages", 0),
         "matching": dict(counted.get("matching", {})),
         "seed": run.case.seed,
@@ -289,6 +292,7 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
         text = f"a NIC has refused messages, {matching['messages_refused']} in all (see `matching` in the result)"
         rows.append(_finding("flow_control", text, count=disabled))
     rows += _tracker_health(counted.get("trackers", {}))
+    rows += _triggered_health(counted.get("triggered", {}))
     timeouts = counted.get("network_timeouts", 0)
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))
@@ -340,6 +344,19 @@ def _tracker_health(counted: Mapping[str, Any]) -> list[Json]:
     return rows
 
 
+def _triggered_health(counted: Mapping[str, Any]) -> list[Json]:
+    """Deferred work (fi_trigger) that found no entry at its NIC."""
+    missed = counted.get("without_entry", 0)
+    if not missed:
+        return []
+    text = (
+        f"{missed:,} triggered operation{'s' if missed != 1 else ''} found none of the {counted['entries']} entries of "
+        f"their process free ({counted['waiting_max']:,} waited at once), and waited for one behind each other: work "
+        f"whose counter is there does not go either; {TRIGGERED_LIMIT}"
+    )
+    return [_finding("triggered_entries", text, count=missed)]
+
+
 def _clock_loop(counted: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]]) -> list[Json]:
     readers = [row for row in ranks if row.get("clock_readings", 0) >= CLOCK_READINGS_NOTE]
     virtual_time_ps = counted.get("virtual_time_ps", 0)
@@ -381,6 +398,24 @@ def _node_health(run: BoundCase, mpi: MpiLibrary, profile: Sequence[Mapping[str,
         f"the program called {asked[0]}, and to MPICH each rank was alone on its node; --on-node shared shows the nodes"
     )
     return [_finding("alone_on_node", text, count=1)]
+
+
+def _setting_health(environment: Mapping[str, str]) -> list[Json]:
+    """Settings that nobody reads, as on the machine, where nothing says so."""
+    rows: list[Json] = []
+    unknown = provider_settings.unknown(environment)
+    if unknown:
+        named = (f"{name}{f' (meant is perhaps {near})' if near else ''}" for name, near in unknown.items())
+        text = f"the cxi provider has no setting {', '.join(named)}, and goes by its defaults"
+        rows.append(_finding("unknown_setting", text, count=len(unknown)))
+    mapping, policy = environment.get("MPICH_OFI_NIC_MAPPING"), environment.get("MPICH_OFI_NIC_POLICY") or "BLOCK"
+    if mapping and policy.upper() != "USER":
+        text = (
+            f"MPICH_OFI_NIC_MAPPING={mapping} has no effect with MPICH_OFI_NIC_POLICY={policy}: as with Cray MPICH "
+            "it is read with USER alone"
+        )
+        rows.append(_finding("unused_mapping", text))
+    return rows
 
 
 def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:

@@ -25,7 +25,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.paths import CONDUCTOR, LAUNCHER, native
 from dryfly.base.preloads import environment_without
 from dryfly.base.units import time_text
-from dryfly.result.finding import Finding
+from dryfly.result.finding import TRIGGERED_LIMIT, Finding
 from dryfly.run import sentences, stragglers
 from dryfly.run.progress import Progress
 
@@ -53,6 +53,7 @@ class JobSpec:
     debug_rank: int | None = None
     debug_command: tuple[str, ...] = ()
     launcher: str = "dryfly"
+    launcher_options: str = ""  # the user's, to that launcher
     progress: Progress | None = None
     output_to_stderr: bool = False  # what the program prints: standard output is wanted for something else
 
@@ -141,6 +142,7 @@ class _Job:
         self._launcher: _Child | None = None
         self._sources: list[_Lines] = []
         self._deadlock_at: float | None = None
+        self._without_entry: list[tuple[int, int]] = []  # operations, and entries that there are, of each rank
         self._gone_by: float | None = None
         self._signal = 0
         self._ready = False
@@ -290,10 +292,14 @@ class _Job:
             self._deadlock_at = time.monotonic() + _DEADLOCK_LINES_WITHIN_S
         elif word == "deadlock-end":
             self._tell_finished_apart()
+            self._tell_entries()
             self._end_launcher()
         elif word == "deadlock-rank":
             rank, _, call = rest.partition(" ")
             self._outcome.details.append(f"{self._rank_text(rank)}: {call}")
+        elif word == "deadlock-triggers":
+            operations, entries = rest.split()
+            self._without_entry.append((int(operations), int(entries)))
         elif word in sentences.WARNINGS:
             rank, pid, *calls = rest.split(" ", 2)
             name, text = sentences.WARNINGS[word]
@@ -322,6 +328,17 @@ class _Job:
                 f"deadlock: nothing is in flight, {ranks} come to MPI_Finalize and every other rank waits in a call; "
                 "the job was ended"
             )
+
+    def _tell_entries(self) -> None:
+        if not self._without_entry or self._outcome.exit_status != EXIT_DEADLOCK:
+            return
+        operations, ranks = sum(count for count, _ in self._without_entry), len(self._without_entry)
+        self._outcome.failure += (
+            f"; {operations:,} triggered operation{'s' if operations != 1 else ''} of "
+            f"{ranks} rank{'s' if ranks != 1 else ''} wait{'s' if operations == 1 else ''} at the NIC for an entry, of "
+            f"which a process has {self._without_entry[0][1]}, behind others whose counters are not there: "
+            f"{TRIGGERED_LIMIT}"
+        )
 
     def _name_stragglers(self) -> None:
         if self._launcher is None or not self._launcher.alive:
@@ -353,6 +370,13 @@ class _Job:
         elif word == "vanished":
             who = self._rank_text(words[2], words[4])
             self._fail(f"{who} was ended by {self._spec.launcher}, or from outside; the job was ended", 1)
+        elif word == "starter" and words[1] != "signal" and self._refused_options():
+            options = f"--launcher-options {self._spec.launcher_options}"
+            self._fail(
+                f"{options}: {self._spec.launcher} did not start the job with them (exit status {words[2]}), and says "
+                "above what it accepts",
+                2,
+            )
         elif word == "starter":
             what = (
                 f"was killed by {_signal_text(int(words[2]))}"
@@ -375,6 +399,10 @@ class _Job:
             self._fail(f"dryfly-launch was killed by {_signal_text(int(words[1]))}; the job was ended", EXIT_SIMULATOR)
         elif word == "noexec":
             self._fail(f"{line.removeprefix('noexec ')}", 127)
+
+    def _refused_options(self) -> bool:
+        """A launcher that ends before any rank was there has not understood what the user told it."""
+        return bool(self._spec.launcher_options) and self._outcome.attached == 0
 
     def _rank_text(self, rank: str, pid: str = "") -> str:
         index = int(rank) if rank.isdecimal() else -1

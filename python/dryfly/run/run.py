@@ -133,6 +133,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
                 program=prepared.command,
                 node_names=node_names,
                 launcher=case.launcher,
+                launcher_options=case.launcher_options or "",
                 result_file=folder.path / "result.json",
                 record_folder=record_folder,
                 timeout_s=runner.timeout_s,
