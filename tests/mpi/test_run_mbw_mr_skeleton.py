@@ -28,6 +28,19 @@ def test_the_skeleton_has_the_rates_of_the_program(dryfly: Dryfly, programs: Pro
         assert figures["bytes_per_s"] == pytest.approx(figures["messages_per_s"] * size), size
 
 
+@pytest.mark.parametrize("size", ["48 KiB", "128 KiB"])
+def test_flows_have_nearly_the_rate_of_packets_where_windows_of_many_pairs_cross_groups(
+    dryfly: Dryfly, tmp_path: Path, size: str
+) -> None:
+    file = tmp_path / "out.json"
+    times = {}
+    for level in ("packet", "flow"):
+        asked = ("mbw_mr", *AURORA, "-N", "16", "--ppn", "8", "--place", "spread", f"bytes={size}", "--level", level)
+        dryfly("predict", *asked, "--json", file).succeeded()
+        times[level] = json.loads(file.read_text(encoding="utf-8"))["virtual_time_s"]
+    assert times["flow"] == pytest.approx(times["packet"], rel=0.2)
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
