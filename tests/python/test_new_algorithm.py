@@ -84,7 +84,8 @@ def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The sources with one algorithm more: one file, one row, and what tool/generate.py makes of them."""
     tree = tmp_path_factory.mktemp("tree")
-    for folder in ("core", "scenario", "testing", "oracle", "python", "tool", "data", "docs/example", "docs/reference", "docs/model"):
+    sources = ("core", "scenario", "testing", "oracle", "python", "tool", "data")
+    for folder in (*sources, "docs/example", "docs/reference", "docs/model"):
         shutil.copytree(ROOT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "CMakeLists.txt", tree)
     (tree / "core/route/by_group.cpp").write_text(SOURCE)
