@@ -258,6 +258,19 @@ def test_recordings_that_do_not_belong_together_are_refused(tmp_path: Path) -> N
             extrapolate(Asked(folders=folders, ranks=64))
 
 
+@pytest.mark.parametrize("table", ["operations", "calls", "rank_waits"])
+def test_a_damaged_recording_is_refused_by_its_name(table: str, tmp_path: Path) -> None:
+    folders = tuple(_halo(tmp_path, ranks) for ranks in SIZES)
+    file = Path(folders[1]) / f"{table}.parquet"
+    file.write_bytes(file.read_bytes()[:99])
+    damaged = rf"^{folders[1]}: the recording is damaged \(.*\); record the run again$"
+    with pytest.raises(UserError, match=damaged):
+        extrapolate(Asked(folders=folders, ranks=64))
+    file.unlink()
+    with pytest.raises(UserError, match="there is no recording" if table == "operations" else damaged):
+        extrapolate(Asked(folders=folders, ranks=64))
+
+
 def _places(folder: Path, names: str, sizes: Sequence[int]) -> list[tuple[str, int]]:
     for name in names:
         (folder / name).mkdir()

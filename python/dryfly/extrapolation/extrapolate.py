@@ -34,7 +34,7 @@ class Asked:
     """What is not given is as in the largest recording."""
 
     folders: tuple[str, ...]
-    ranks: int
+    ranks: int | None = None  # None: the first that is swept
     machine: str | None = None
     nodes: int | None = None
     ppn: int | None = None

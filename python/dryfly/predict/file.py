@@ -25,7 +25,7 @@ def check(question: Question) -> None:
     ranks = ranks_of(question.workload, dict(question.values))
     if ranks is not None and ranks > question.ranks:
         raise UserError(
-            f"{question.workload} has {ranks:,} ranks, and {question.nodes:,} nodes with {question.ppn} ranks are "
+            f"{question.title} has {ranks:,} ranks, and {question.nodes:,} nodes with {question.ppn} ranks are "
             f"{question.ranks:,}; accepted are at least as many"
         )
     if is_recording(question.workload):

@@ -86,9 +86,16 @@ def _check_software(question: Question) -> None:
         )
 
 
+def _scenario(question: Question) -> faults.Scenario | None:
+    """Raises UserError."""
+    if question.faults is None:
+        return None
+    return faults.load(question.faults, question.loaded, seed=question.seed)
+
+
 def spec_of(question: Question) -> str:
     machine = question.loaded
-    scenario = None if question.faults is None else faults.load(question.faults, machine, seed=question.seed)
+    scenario = _scenario(question)
     resolved = resolve_machine(
         machine,
         seed=question.seed,
@@ -130,7 +137,10 @@ def answer(
         words += [] if cores is None else [f"cores={cores}"]
         words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
         engine = question.row.engine or question.workload
-        said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
+        try:
+            said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
+        except UserError as error:
+            raise UserError(faults.as_said(str(error), question.loaded, _scenario(question))) from None
     found = file.completed(_answer_of(question, said))
     if question.workload == "hplmxp":
         return skeleton_hplmxp.completed(found)
