@@ -390,11 +390,11 @@ def _check_numbers(machine: Machine, about: str, text: str) -> None:
 
 def _nics_of_node(machine: Machine, about: str, name: str) -> tuple[str, ...]:
     names, index = NodeNames(machine), _index_of(machine, about, name)
-    first_nic = _first_nic(machine, names.number(index))
-    return tuple(f"n{first_nic + nic}" for nic in range(names.nics(index)))
+    first = first_nic(machine, names.number(index))
+    return tuple(f"n{first + nic}" for nic in range(names.nics(index)))
 
 
-def _first_nic(machine: Machine, node: int) -> int:
+def first_nic(machine: Machine, node: int) -> int:
     nics = 0
     for kind in machine.kinds:
         if node < kind.nodes_in_all:

@@ -128,7 +128,7 @@ def _without_exit() -> Iterator[None]:
             exits(status)
         raise SystemExit(f"os._exit({status})")
 
-    os._exit = exit_here  # type: ignore[assignment]
+    os._exit = exit_here
     try:
         yield
     finally:
