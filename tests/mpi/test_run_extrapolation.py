@@ -85,6 +85,15 @@ def test_the_command_writes_a_skeleton_and_refuses_a_program_without_a_rule(
     noisy = json.loads(answer.read_text())
     assert [case["answer"]["messages"] for case in noisy["sweep"]["cases"]] == [7 * 5 * 32, 7 * 10 * 1024]
     assert noisy["sweep"]["cases"][1]["answer"]["fingerprint"] == noisy["fingerprint"] != content["fingerprint"]
+    # Without -n the first that is swept; the workload is what was given.
+    swept = dryfly("extrapolate", *folders, "--sweep", "ranks=32,1024", "--json", answer)
+    swept.succeeded()
+    content = json.loads(answer.read_text())
+    assert content["ranks"] == 32
+    assert [case["answer"]["ranks"] for case in content["sweep"]["cases"]] == [32, 1024]
+    named = f"the skeleton of {', '.join(folders)}"
+    assert {case["answer"]["workload"] for case in content["sweep"]["cases"]} == {named}
+    assert f"  workload  {named}" in swept.stdout
     unknown = dryfly("extrapolate", *folders, "-n", "1024", "--sweep", "nodez=2,3")
     assert unknown.exit_status == 2
     assert "did you mean nodes?" in unknown.stderr

@@ -112,6 +112,29 @@ def test_a_recording_is_predicted_as_it_is_replayed(dryfly: Dryfly, programs: Pr
         assert answer["virtual_time_s"] == played.virtual_time_s
 
 
+@pytest.mark.parametrize("flags", [("-N", "4", "--ppn", "8", "ranks=10"), ("-N", "1", "--ppn", "8", "ranks=1")])
+def test_a_phase_is_a_mean_over_the_ranks_that_there_are(
+    flags: tuple[str, ...], dryfly: Dryfly, tmp_path: Path
+) -> None:
+    program, file = tmp_path / "p.py", tmp_path / "answer.json"
+    program.write_text("def program(me):\n    me.phase('a')\n    me.compute(1e-3)\n", encoding="utf-8")
+    dryfly("predict", program, *flags, "--json", file).succeeded()
+    assert json.loads(file.read_text(encoding="utf-8"))["phases_s"] == {"a": 1e-3}
+
+
+@pytest.mark.parametrize("level", ["latency", "links", "packet", "flow"])
+def test_a_message_that_is_given_up_is_told_with_its_nics_and_the_fault(
+    level: str, dryfly: Dryfly, tmp_path: Path
+) -> None:
+    file = tmp_path / "f.toml"
+    file.write_text('[[lanes]]\nlink = "n8"\nlanes = 2\n[[loss]]\nnic = "n0"\nat = "0 s"\n', encoding="utf-8")
+    ended = dryfly("predict", "halo", "-N", "16", "--ppn", "1", "--faults", file, "--level", level)
+    assert ended.exit_status == 2
+    said = f'{file}: loss 1: nic = "n0": the network has given up a message from NIC n0 to n'
+    assert said in ended.stderr
+    assert " s of virtual time, which" in ended.stderr
+
+
 def test_a_skeleton_in_python_takes_what_the_program_takes(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
     """Within a quarter: the skeleton has the machine's costs of calls, the program those of MPICH's own code."""
     program = tmp_path / "pair.py"

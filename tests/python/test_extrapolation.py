@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dryfly.base.errors import UserError
-from dryfly.extrapolation.extrapolate import Asked, extrapolate
+from dryfly.extrapolation.extrapolate import Asked, command, extrapolate
 from dryfly.extrapolation.fits import OF_COLLECTIVE, fit, rounds
 from dryfly.extrapolation.fold import Loop, fold
 from dryfly.extrapolation.grid import Grid, Shape, balanced
@@ -258,6 +258,19 @@ def test_recordings_that_do_not_belong_together_are_refused(tmp_path: Path) -> N
             extrapolate(Asked(folders=folders, ranks=64))
 
 
+@pytest.mark.parametrize("table", ["operations", "calls", "rank_waits"])
+def test_a_damaged_recording_is_refused_by_its_name(table: str, tmp_path: Path) -> None:
+    folders = tuple(_halo(tmp_path, ranks) for ranks in SIZES)
+    file = Path(folders[1]) / f"{table}.parquet"
+    file.write_bytes(file.read_bytes()[:99])
+    damaged = rf"^{folders[1]}: the recording is damaged \(.*\); record the run again$"
+    with pytest.raises(UserError, match=damaged):
+        extrapolate(Asked(folders=folders, ranks=64))
+    file.unlink()
+    with pytest.raises(UserError, match="there is no recording" if table == "operations" else damaged):
+        extrapolate(Asked(folders=folders, ranks=64))
+
+
 def _places(folder: Path, names: str, sizes: Sequence[int]) -> list[tuple[str, int]]:
     for name in names:
         (folder / name).mkdir()
@@ -274,6 +287,26 @@ def test_a_size_that_the_machine_has_no_place_for_is_refused(tmp_path: Path) -> 
     ):
         with pytest.raises(UserError, match=sentence):
             extrapolate(asked)
+
+
+def test_what_is_swept_is_refused_before_anything_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the names that the user gave, with nothing printed."""
+    monkeypatch.setenv("DRYFLY_NATIVE", str(tmp_path))
+    (tmp_path / "dryfly-motif").write_text("no engine, only what a key is made of", encoding="utf-8")
+    folders = tuple(_halo(tmp_path, ranks) for ranks in SIZES)
+    for ranks, swept, sentence in (
+        (16, "ranks=16,0", f"--sweep the skeleton of {', '.join(folders)}: ranks=0: out of range; accepted is"),
+        (16, "level=links,fast", "--sweep level=fast: accepted is latency, links, packet, flow"),
+        (16, "ranks=16,33", "--sweep ranks=33: testbed has 32 nodes; 33 are asked for"),
+        (None, "ranks=many,9", "--sweep ranks=many: "),
+        (None, "level=links,packet", "how many ranks is missing: give -n R, or --sweep ranks=R1,R2,..."),
+    ):
+        with pytest.raises(UserError) as refused:
+            command({"folders": folders, "ranks": ranks}, out=None, json_file=None, quiet=False, sweeps=(swept,))
+        assert str(refused.value).startswith(sentence)
+    assert capsys.readouterr().out == ""
 
 
 def test_the_command_ends_with_2_for_input_that_it_cannot_use(

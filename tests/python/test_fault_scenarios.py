@@ -165,3 +165,12 @@ def test_the_line_of_time_outs_is_printed_as_cray_mpich_does() -> None:
     assert timeouts_line(0, "1") is None
     assert timeouts_line(0, "5") == "MPICH Slingshot Network Summary: 0 network timeouts"
     assert timeouts_line(28, "0") is None
+
+
+def test_a_sentence_about_an_entry_of_the_spec_names_the_place_in_the_file(testbed: Machine) -> None:
+    scenario = faults.parse(
+        tomllib.loads('[[lanes]]\nlink = "n3"\nlanes = 2\n[[loss]]\nnode = "t5"\nat = "1 s"'), testbed, seed=1
+    )
+    assert faults.as_said("faults.1: it is cut", testbed, scenario) == 'faults: loss 1: node = "t5": it is cut'
+    assert faults.as_said("faults.2: it is cut", testbed, scenario) == "faults.2: it is cut"
+    assert faults.as_said("rank 3: it waits", testbed, None) == "rank 3: it waits"

@@ -624,6 +624,35 @@ def test_costs_of_calls_may_be_others_than_the_machines(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("stand_in")
+@pytest.mark.parametrize(
+    ("table", "place", "reason"),
+    [
+        ("gpu", 'node = "x4000c0s0b0n0"\nrate = 0.5', "links of GPUs in skeletons are as the machine's"),
+        ("memory", 'node = "x4000c0s0b0n0"\nrate = 0.5', None),
+        ("memory", 'node = "x4000c0s7b0n0"\nrate = 0.5', "no rank is on that node"),
+        ("cpu", 'node = "x4000c0s0b0n0"\nrate = 0.5', None),
+        ("loss", 'nic = "n0"\nat = "1 s"', None),
+        ("loss", 'nic = "n4"\nat = "1 s"', None),
+        ("loss", 'nic = "n1"\nat = "1 s"', "no rank uses that NIC"),
+        ("flap", 'link = "n12"\nat = "1 s"', "no rank uses that NIC"),  # of the second node, which has one rank
+        ("nic", 'node = "x4000c0s7b0n0"\nrate = 0.5', "no rank uses one of these NICs"),
+        ("loss", 'link = "s0-s1"\nat = "1 s"', None),
+    ],
+)
+def test_a_fault_that_nothing_meets_is_told(table: str, place: str, reason: str | None, tmp_path: Path) -> None:
+    """Three ranks on two nodes with places for two, at NICs 0, 4 and 8."""
+    program, file = tmp_path / "ring.py", tmp_path / "f.toml"
+    program.write_text(_RING, encoding="utf-8")
+    file.write_text(f"[[{table}]]\n{place}\n", encoding="utf-8")
+    question = Question(workload=str(program), nodes=2, ppn=2, faults=str(file), parameters=(("ranks", "3"),))
+    said = [sentence for sentence in skeleton.answer(question).warnings if sentence.startswith(str(file))]
+    assert len(said) == int(reason is not None)
+    if reason is not None:
+        assert f"{file}: {table} 1: " in said[0]
+        assert said[0].endswith(f": nothing of this workload meets it: {reason}")
+
+
+@pytest.mark.usefixtures("stand_in")
 def test_a_goal_file_is_on_as_many_nodes_as_it_needs(tmp_path: Path) -> None:
     file = tmp_path / "f.goal"
     file.write_text("num_ranks 7\n", encoding="utf-8")
@@ -659,9 +688,12 @@ def test_the_key_of_a_file_is_of_what_it_says(tmp_path: Path) -> None:
         ("f.goal", "rank 0\n", {}, "f.goal: accepted is a GOAL file, which begins with num_ranks"),
         ("f.goal", "num_ranks 2\n", {"parameters": (("bytes", "8"),)}, "GOAL file has no parameter bytes; there are"),
         ("s.py", "def program(me):\n    me.send(9, 8)\n", {"nodes": 2}, "s.py, line 2, rank 0: peer = 9: accepted"),
+        ("s.py", "import os\n\n\ndef program(me):\n    os._exit(3)\n", {"nodes": 2},
+         "s.py, line 5, rank 0: SystemExit: os._exit(3)"),
+        ("s.py", "from os import _exit\n_exit(3)\n", {"nodes": 2}, "s.py: it cannot be run: SystemExit: os._exit(3)"),
         ("s.py", "", {"nodes": 2}, "s.py: there is no function program(me) in it"),
         ("s.py", "def program(me):\n    pass\n", {"nodes": 2, "model": "closed"},
-         "--model closed: skeleton in Python has skeleton"),
+         "--model closed: accepted for s.py is skeleton"),
         ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("sizes", "8"),)},
          "s.py: skeleton in Python has no parameter sizes; there are size, on_node, library, ranks"),
         ("s.py", "def program(me, size=8):\n    pass\n", {"nodes": 2, "parameters": (("size", "8.5"),)},
@@ -737,14 +769,31 @@ def test_counted_software_takes_the_place_of_the_machines_costs(monkeypatch: pyt
             "--software measured: bytes=193: a library's own",
         ),
         ({"workload": "allreduce", "parameters": (("algorithm", "ring"),)}, "--software measured: algorithm=ring: a"),
-        ({"workload": "allreduce", "parameters": (("library", "openmpi"),)}, "--software measured: library=openmpi: a"),
+        (
+            {"workload": "allreduce", "parameters": (("library", "openmpi"),)},
+            "--software measured: library=openmpi chooses ring (openmpi: ranks<8): a library's own code was counted "
+            "for an allreduce by recursive_doubling; accepted is algorithm=recursive_doubling, without library",
+        ),
+        (
+            {"workload": "allreduce", "mpi": "openmpi-5.0.11"},
+            "--mpi openmpi-5.0.11: without algorithm the choice is MPICH's, and the code that is charged Open MPI's; "
+            "accepted is algorithm=recursive_doubling",
+        ),
+        (
+            {"workload": "gpcnet", "mpi": "openmpi", "parameters": (("test", "allreduce"),)},
+            "accepted is --mpi mpich",
+        ),
         (
             {"workload": "gpcnet"},
             "accepted is one test of gpcnet (test=latency, bandwidth or allreduce) with library=mpich",
         ),
     ],
 )
-def test_software_is_refused_where_it_was_not_counted(given: dict[str, Any], sentence: str) -> None:
+def test_software_is_refused_where_it_was_not_counted(
+    given: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = {"virtual_ps": 7, "chosen": ["allreduce of 8 B on 8 ranks: ring (openmpi: ranks<8)"]}
+    monkeypatch.setattr(skeleton.motif, "ask", lambda *_, **__: said)
     question = Question(nodes=8, software="measured", **given)
     with pytest.raises(UserError, match=re.escape(sentence)):
         ask.check(question)

@@ -98,7 +98,7 @@ def test_the_key_is_of_what_is_replayed(tmp_path: Path) -> None:
     [
         ({"nodes": 1, "ppn": 2}, "run has 4 ranks, and 1 nodes with 2 ranks are 2; accepted are at least as many"),
         ({"sets": ("host.send=1 us",)}, "host.send has no effect on"),
-        ({"model": "closed"}, "--model closed: recording has skeleton"),
+        ({"model": "closed"}, "run is skeleton"),
         ({"parameters": (("bytes", "8"),)}, "recording has no parameter bytes; there are on_node"),
         ({"software": "measured"}, "was counted for messages of one size, and"),
         ({"machine": "nowhere"}, "nowhere"),
@@ -125,5 +125,7 @@ def test_a_folder_that_no_replay_can_be_made_of_is_refused(folder: Path, tmp_pat
 
 def test_ranks_here_and_there_are_refused(tmp_path: Path) -> None:
     recorded(tmp_path, _SENT, [], [50] * 3, nodes=[7, 7, 3])
-    with pytest.raises(UserError, match="accepted is a run with as many ranks on each node"):
+    with pytest.raises(
+        UserError, match="ranks in a row on a node: 2, 1; accepted is a run with as many ranks on each node"
+    ):
         find(str(tmp_path))

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
+#include "core/motif/job/trouble.hpp"
+#include "core/network/fabric/fabric_spec.hpp"
+
 namespace dryfly::motif {
 
 NetworkCarriage::NetworkCarriage(const Spec& spec, const Dragonfly& topology, Engine& engine, Carrier& network)
-    : wires_(Wires::read(spec)),
+    : spec_(spec),
+      wires_(Wires::read(spec)),
       topology_(topology),
       engine_(engine),
       network_(network),
@@ -51,8 +55,9 @@ void NetworkCarriage::delivered(std::uint32_t handle, std::uint32_t switch_hops)
   loads_.release(handle);
 }
 
-void NetworkCarriage::failed(std::uint32_t, bool) {
-  throw SpecError("faults: the network has given up a message, which this level cannot go on from");
+void NetworkCarriage::failed(std::uint32_t handle, bool) {
+  const fabric::Wiring wiring(topology_, fabric::FabricSpec::read(spec_), spec_);
+  refuse_given_up(fabric::FaultPlan::read(spec_, topology_, wiring), wiring, loads_[handle], engine_.now());
 }
 
 }  // namespace dryfly::motif

@@ -42,6 +42,7 @@ class NetworkCarriage final : public Carriage, private TransferSink {
   void acknowledged(std::uint32_t) override {}
   void failed(std::uint32_t handle, bool delivered) override;
 
+  const Spec& spec_;
   Wires wires_;
   const Dragonfly& topology_;
   Engine& engine_;

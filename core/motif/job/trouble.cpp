@@ -1,6 +1,8 @@
 #include "core/motif/job/trouble.hpp"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +11,36 @@
 #include "core/spec/fields.hpp"
 
 namespace dryfly::motif {
+namespace {
+
+bool cuts(const fabric::Fault& fault, Instant now) {
+  const bool is_cut = fault.kind == fabric::FaultKind::down || fault.kind == fabric::FaultKind::absent ||
+                      fault.kind == fabric::FaultKind::flaps || fault.kind == fabric::FaultKind::drain;
+  return is_cut && fault.from_ps <= now.ps;
+}
+
+bool meets(const fabric::Fault& fault, const fabric::Wiring& wiring, NicId nic) {
+  const std::uint32_t port = wiring.nic_port(nic);
+  return std::ranges::any_of(std::array{port, wiring.peer(port)}, [&](std::uint32_t end) {
+    return std::binary_search(fault.ports.begin(), fault.ports.end(), end);
+  });
+}
+
+// The number of the fault that has cut off one of its NICs; of one between switches where there is none. None: chance
+// has lost it.
+std::optional<std::size_t> cause(const fabric::FaultPlan& plan, const fabric::Wiring& wiring, const Load& load,
+                                 Instant now) {
+  std::optional<std::size_t> other;
+  for (std::size_t number = 0; number < plan.faults.size(); ++number) {
+    const fabric::Fault& fault = plan.faults[number];
+    if (!cuts(fault, now)) continue;
+    if (meets(fault, wiring, load.from) || meets(fault, wiring, load.to)) return number;
+    if (!other) other = number;
+  }
+  return other;
+}
+
+}  // namespace
 
 std::unique_ptr<Trouble> Trouble::planted_in(const Spec& spec, const Dragonfly& topology) {
   return fabric::FaultPlan::any_in(spec) ? std::make_unique<Trouble>(spec, topology) : nullptr;
@@ -35,8 +67,7 @@ void Trouble::refuse_between_switches(const Spec& spec) const {
 
 Instant Trouble::next_try(const Load& load, std::size_t timeouts, Instant last) const {
   if (timeouts == plan_.retry.delays_ps.size()) {
-    throw SpecError("faults: the network has given up a message from NIC n" + std::to_string(load.from.value) +
-                    " to n" + std::to_string(load.to.value) + ", which this level cannot go on from");
+    refuse_given_up(plan_, wiring_, load, last + Duration{plan_.retry.timeout_ps});
   }
   return last + Duration{plan_.retry.timeout_ps + plan_.retry.delays_ps[timeouts]};
 }
@@ -85,6 +116,15 @@ std::uint64_t Trouble::Toll::answer_ps(std::uint64_t at_ps) {
     at_ps += flight_ps + trouble_.wires_.switch_ps;
   }
   return later_ps;
+}
+
+void refuse_given_up(const fabric::FaultPlan& plan, const fabric::Wiring& wiring, const Load& load, Instant now) {
+  const std::optional<std::size_t> number = cause(plan, wiring, load, now);
+  constexpr double ps_per_s = 1e12;
+  throw SpecError("faults" + (number ? "." + std::to_string(*number) : std::string{}) +
+                  ": the network has given up a message from NIC n" + std::to_string(load.from.value) + " to n" +
+                  std::to_string(load.to.value) + " at " + std::to_string(static_cast<double>(now.ps) / ps_per_s) +
+                  " s of virtual time, which a skeleton cannot go on from");
 }
 
 void refuse_drained(const Spec& spec, const Dragonfly& topology, const Placement& placement) {

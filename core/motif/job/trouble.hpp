@@ -104,6 +104,9 @@ class Trouble::Toll {
   bool answer_lost_ = false;
 };
 
+// The network gives it up at that instant: throws SpecError that names the NICs and the fault that they have met.
+[[noreturn]] void refuse_given_up(const fabric::FaultPlan& plan, const fabric::Wiring& wiring, const Load& load,
+                                  Instant now);
 // Throws SpecError where a drain takes out a NIC of the job.
 void refuse_drained(const Spec& spec, const Dragonfly& topology, const Placement& placement);
 

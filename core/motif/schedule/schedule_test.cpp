@@ -68,7 +68,7 @@ Run run(const std::string& bytes, std::uint32_t ranks, const Selection* library 
   MotifStage stage(Way::endpoints, ranks);
   Job& job = stage.job();
   play_all(job, schedule, library);
-  return {job.end().ps, job.totals(), job.phases().means(job.count())};
+  return {job.end().ps, job.totals(), job.phases().means(schedule.ranks())};
 }
 
 // A payload of terabytes is carried piece by piece, which takes its time.
@@ -117,6 +117,13 @@ TEST_CASE("Phases are counted by name") {
   const Run played = run(file_of({0, 0}, {list}), 2);
   REQUIRE(played.phases.size() == 1);
   CHECK(played.phases[0].first == "one");
+  CHECK(played.phases[0].second == Duration{1000});
+}
+
+TEST_CASE("A place without a rank has no part in the phases") {
+  const List list{call(Verb::phase, 1, 1), call(Verb::compute, 2, 0, 1000)};
+  const Run played = run(file_of({0, 0}, {list}), 8);
+  REQUIRE(played.phases.size() == 1);
   CHECK(played.phases[0].second == Duration{1000});
 }
 

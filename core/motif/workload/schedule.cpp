@@ -38,7 +38,7 @@ Answer predict_schedule(Stage& stage, Parameters& parameters) {
       [&](Job& job) {
         play_all(job, schedule, library ? &*library : nullptr);
         answer.time = Duration{job.end().ps};
-        answer.phases = job.phases().means(job.count());
+        answer.phases = job.phases().means(schedule.ranks());
       },
       answer);
   answer.figures.emplace_back("schedule_ranks", schedule.ranks());

@@ -18,7 +18,7 @@ _SWEPT = (
 
 @click.command("extrapolate", context_settings=CONTEXT)
 @click.argument("recordings", nargs=-1, metavar="RECORDING...", shell_complete=complete.folders)
-@option("-n", "--ranks", type=int, required=True, metavar="R", help="Number of ranks to predict.")
+@option("-n", "--ranks", type=int, metavar="R", help="Number of ranks to predict; default: the first that is swept.")
 @option("--machine", metavar=CASE["machine"][1]["metavar"], shell_complete=complete.machines,
         help="Which machine to simulate; default: the recordings'.")  # fmt: skip
 @option("-N", "--nodes", type=int, metavar="N", help="Number of nodes; default: as many as the ranks need.")
@@ -48,7 +48,13 @@ def command(
     """
     from dryfly.extrapolation import extrapolate
 
-    asked = extrapolate.Asked(folders=recordings, **given)
     sys.exit(
-        extrapolate.command(asked, out=out, json_file=json_file, quiet=quiet, sweeps=sweeps, written=written(given))
+        extrapolate.command(
+            {"folders": recordings, **given},
+            out=out,
+            json_file=json_file,
+            quiet=quiet,
+            sweeps=sweeps,
+            written=written(given),
+        )
     )

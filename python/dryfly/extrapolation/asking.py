@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dryfly.base.errors import UserError
 from dryfly.base.printer import Printer
 from dryfly.extrapolation.playing import charged, library_of
 from dryfly.extrapolation.recording import Recording
@@ -60,14 +61,38 @@ def axes_of(sweeps: Sequence[str], given: Mapping[str, Any], written: frozenset[
     return axes
 
 
+def ranks_of(given: int | None, axes: Sequence[sweep.Axis]) -> int:
+    """Raises UserError: nobody says how many, or what is swept is no number."""
+    if given is not None:
+        return given
+    swept_ranks = next((each.values[0] for each in axes if each.name == "ranks"), None)
+    if swept_ranks is None:
+        raise UserError("how many ranks is missing: give -n R, or --sweep ranks=R1,R2,...")
+    (parameter,) = (each for each in PYTHON.parameters if each.name == "ranks")
+    try:
+        return int(parameter.value(swept_ranks))
+    except UserError as error:
+        raise UserError(f"--sweep {error}") from None
+
+
+def check(fields: Mapping[str, Any], axes: Sequence[sweep.Axis], written: frozenset[str]) -> None:
+    """All cases, before the first is played. Raises UserError."""
+    if axes:
+        sweep.cases(_of_sweep(fields, axes, written), axes)
+
+
 def swept(
     fields: Mapping[str, Any], axes: Sequence[sweep.Axis], written: frozenset[str], printer: Printer
 ) -> tuple[int, dict[str, Any]]:
-    """The exit status, and all answers. Ranks and nodes are those of --ranks unless they are swept; nodes follow from
-    both where nobody gives them. Raises UserError."""
+    """The exit status, and all answers. Raises UserError."""
+    return predict.many(_of_sweep(fields, axes, written), axes, predict.How(), printer)
+
+
+def _of_sweep(fields: Mapping[str, Any], axes: Sequence[sweep.Axis], written: frozenset[str]) -> dict[str, Any]:
+    """Ranks and nodes are those of --ranks unless they are swept; nodes follow from both where nobody gives them."""
     names = {each.name for each in axes}
     content = dict(fields)
     content["parameters"] = tuple(pair for pair in fields["parameters"] if pair[0] not in names)
     if "nodes" not in written and names & _DECIDE_NODES:
         content["nodes"] = None
-    return predict.many(content, axes, predict.How(), printer)
+    return content

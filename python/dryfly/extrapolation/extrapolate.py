@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,8 @@ from dryfly.extrapolation.outcome import Outcome
 from dryfly.extrapolation.playing import play_recorded, where_of
 from dryfly.extrapolation.recording import Recording, read
 from dryfly.extrapolation.structure import structure_of
-from dryfly.extrapolation.writing import write
+from dryfly.extrapolation.writing import Written, write
 from dryfly.machine.load import load
-from dryfly.predict.sweep import Axis
 from dryfly.result import result
 from dryfly.result.capture import check_target
 from dryfly.skeleton import Where
@@ -49,39 +48,49 @@ class Asked:
 def extrapolate(asked: Asked) -> Outcome:
     """Raises UserError: recordings or sizes that cannot be used. MisfitError: the program is none that can be
     extrapolated, and where it is not."""
+    with RunFolder() as folder:
+        return _play(_prepare(asked, folder))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Prepared:
+    """The skeleton in a file of its own, and the fields of its question; nothing has been played."""
+
+    asked: Asked
+    recordings: Sequence[Recording]
+    written: Written
+    where: Where
+    file: str
+    fields: Mapping[str, Any]
+
+
+def _prepare(asked: Asked, folder: RunFolder) -> _Prepared:
     _check(asked)
     recordings = sorted((read(folder) for folder in asked.folders), key=lambda one: one.ranks)
     _check_together(recordings)
     where = _where(asked, recordings[-1])
     written = write(structure_of(recordings), recordings)
-    with RunFolder() as folder:
-        file = _file(folder, written.text)
-        played = asking.played(_question(asked, file, where, recordings))
-        again = [play_recorded(file, one, level=asked.level) for one in recordings]
-    return Outcome(recordings=recordings, written=written, again=again, where=where, ranks=asked.ranks, played=played)
-
-
-def _file(folder: RunFolder, text: str) -> str:
     file = folder.path / "extrapolated.py"
-    file.write_text(text, encoding="utf-8")
-    return str(file)
+    file.write_text(written.text, encoding="utf-8")
+    fields = asking.base(str(file), asked.ranks, where, recordings[-1], faults=asked.faults, noise=asked.noise)
+    fields["called"] = f"the skeleton of {', '.join(one.folder for one in recordings)}"
+    return _Prepared(asked=asked, recordings=recordings, written=written, where=where, file=str(file), fields=fields)
 
 
-def _question(asked: Asked, file: str, where: Where, recordings: Sequence[Recording]) -> dict[str, Any]:
-    return asking.base(file, asked.ranks, where, recordings[-1], faults=asked.faults, noise=asked.noise)
-
-
-def _swept(
-    asked: Asked, found: Outcome, axes: Sequence[Axis], written: frozenset[str], printer: Printer
-) -> tuple[int, dict[str, Any]]:
-    with RunFolder() as folder:
-        file = _file(folder, found.written.text)
-        question = _question(asked, file, found.where, found.recordings)
-        return asking.swept(question, axes, written, printer)
+def _play(prepared: _Prepared) -> Outcome:
+    asked, recordings = prepared.asked, prepared.recordings
+    return Outcome(
+        recordings=recordings,
+        written=prepared.written,
+        played=asking.played(prepared.fields),
+        again=[play_recorded(prepared.file, one, level=asked.level) for one in recordings],
+        where=prepared.where,
+        ranks=asked.ranks,
+    )
 
 
 def command(
-    asked: Asked,
+    given: Mapping[str, Any],
     *,
     out: str | None,
     json_file: str | None,
@@ -89,22 +98,27 @@ def command(
     sweeps: tuple[str, ...] = (),
     written: frozenset[str] = frozenset(),
 ) -> int:
-    """`written`: options that the user gave, by name."""
+    """`given`: fields of Asked; without `ranks` it is the first that is swept. `written`: options that the user gave,
+    by name."""
     for flag, target in (("--out", out), ("--json", json_file)):
         if target not in (None, "-"):
             check_target(flag, str(target), folder=False)
-    axes = asking.axes_of(sweeps, asdict(asked), written)
-    found = extrapolate(asked)
-    if out is not None:
-        if out == "-":
-            print(found.written.text, end="")
-        else:
-            write_whole(Path(out), found.written.text.encode())
+    axes = asking.axes_of(sweeps, given, written)
+    asked = Asked(**{**given, "ranks": asking.ranks_of(given["ranks"], axes)})
     printer = Printer(quiet=quiet, on_stdout="-" not in (out, json_file))
-    summary.show(found, printer)
-    content, status = summary.content(found), 0
-    if axes:
-        status, content["sweep"] = _swept(asked, found, axes, written, printer)
+    with RunFolder() as folder:
+        prepared = _prepare(asked, folder)
+        asking.check(prepared.fields, axes, written)
+        found = _play(prepared)
+        if out is not None:
+            if out == "-":
+                print(found.written.text, end="")
+            else:
+                write_whole(Path(out), found.written.text.encode())
+        summary.show(found, printer)
+        content, status = summary.content(found), 0
+        if axes:
+            status, content["sweep"] = asking.swept(prepared.fields, axes, written, printer)
     if json_file is not None:
         result.write(content, json_file)
     return status

@@ -106,6 +106,13 @@ def read(folder: str) -> Recording:
     """Raises UserError: no recorded run. MisfitError: a call that no skeleton can have."""
     path = Path(folder)
     result = _result(path)
+    try:
+        return _read(folder, path, result)
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError) as error:
+        raise UserError(f"{folder}: the recording is damaged ({error}); record the run again") from None
+
+
+def _read(folder: str, path: Path, result: Mapping[str, Any]) -> Recording:
     ranks = int(result["ranks"])
     on_node = "provider" if "run.on_node provider\n" in result["spec"] else "shared"
     ppn = max(Counter(one["node"] for one in result["ranks_detail"]).values())

@@ -39,7 +39,7 @@ class Answer:
         return {
             "format": FORMAT,
             "kind": "prediction",
-            "workload": asked.workload,
+            "workload": asked.title,
             "model": asked.model,
             "level": asked.level,
             "machine": asked.machine,

@@ -25,7 +25,7 @@ def check(question: Question) -> None:
     ranks = ranks_of(question.workload, dict(question.values))
     if ranks is not None and ranks > question.ranks:
         raise UserError(
-            f"{question.workload} has {ranks:,} ranks, and {question.nodes:,} nodes with {question.ppn} ranks are "
+            f"{question.title} has {ranks:,} ranks, and {question.nodes:,} nodes with {question.ppn} ranks are "
             f"{question.ranks:,}; accepted are at least as many"
         )
     if is_recording(question.workload):
@@ -41,7 +41,7 @@ def digest(question: Question) -> str:
         return goal.digest(question.workload)
     if is_recording(question.workload):
         return recorded_run.digest(question.workload)
-    return python_file.digest(question.workload, _ranks(question), dict(question.values))
+    return python_file.digest(question.workload, ranks_in(question), dict(question.values))
 
 
 def arguments(question: Question, folder: Path) -> list[str]:
@@ -58,10 +58,11 @@ def arguments(question: Question, folder: Path) -> list[str]:
 def _schedule(question: Question) -> Schedule:
     if is_recording(question.workload):
         return recorded_run.recording(question.workload).schedule
-    return python_file.recorded(question.workload, _ranks(question), dict(question.values))
+    return python_file.recorded(question.workload, ranks_in(question), dict(question.values))
 
 
-def _ranks(question: Question) -> int:
+def ranks_in(question: Question) -> int:
+    """That take part: the first places of the nodes."""
     given = ranks_of(question.workload, dict(question.values))
     return question.ranks if given is None else given
 

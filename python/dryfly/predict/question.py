@@ -45,6 +45,7 @@ class Question:
     mpi: str | None = None  # whose own code is charged, with software
     parameters: tuple[tuple[str, str], ...] = ()
     charged: tuple[tuple[str, int], ...] = ()  # what calls cost, in ps by names of the spec, in place of the machine's
+    called: str | None = None  # what the user knows the workload as, where its file is not the user's
     fit: bool = False  # order, block and grid of HPL are chosen even where they have defaults
     values: tuple[tuple[str, str], ...] = field(default=(), init=False)
 
@@ -53,7 +54,8 @@ class Question:
         if self.model is None:
             object.__setattr__(self, "model", row.models[0])
         if self.model not in row.models:
-            raise UserError(f"--model {self.model}: {row.name} has {' and '.join(row.models)}")
+            has = f"accepted for {self.title} is" if row.is_file else f"{row.name} has"
+            raise UserError(f"--model {self.model}: {has} {' and '.join(row.models)}")
         object.__setattr__(self, "values", tuple(self._values(row, given).items()))
         machine = self.loaded
         if self.ppn is None:
@@ -70,7 +72,7 @@ class Question:
         try:
             return row.values({**{name: usual[name] for name in usual if name in known}, **given}, str(self.model))
         except UserError as error:
-            raise UserError(f"{self.workload}: {error}" if row.is_file else str(error)) from None
+            raise UserError(f"{self.title}: {error}" if row.is_file else str(error)) from None
 
     def _usual_nodes(self, machine: Machine) -> int:
         """All, unless a file for --place gives some; of a GOAL file or a recording as many as its ranks need."""
@@ -83,6 +85,10 @@ class Question:
     @property
     def row(self) -> Workload:
         return find(self.workload)
+
+    @property
+    def title(self) -> str:
+        return self.called or self.workload
 
     @property
     def loaded(self) -> Machine:
@@ -161,7 +167,9 @@ class Question:
 
     def key(self, more: Mapping[str, Any]) -> str:
         """The same however values are written. `more`: what else an answer depends on, such as the text of its spec."""
-        content = {name: value for name, value in self.content().items() if name not in ("parameters", "sets")}
+        content = {
+            name: value for name, value in self.content().items() if name not in ("parameters", "sets", "called")
+        }
         content |= {**more, "values": self.values, "open_block": self.open_block, "dryfly": __version__}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
 

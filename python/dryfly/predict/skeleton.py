@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dryfly.base.deadline import within
-from dryfly.base.errors import UserError
+from dryfly.base.errors import DryflyError, UserError
 from dryfly.base.folder import RunFolder
 from dryfly.case import gpus
 from dryfly.case.placement import node_blocks
 from dryfly.case.resolve import resolve_machine, with_counted_software
 from dryfly.mpi import libraries, software
-from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp, skeleton_transformer
+from dryfly.predict import file, memory, selection, skeleton_hpl, skeleton_hplmxp, skeleton_transformer, unmet
 from dryfly.predict.answer import Answer
 from dryfly.predict.find import is_recording, reading
 from dryfly.predict.question import Question
@@ -27,6 +28,7 @@ _PS_PER_S = 10**12
 _BANDWIDTH_BYTES = 131072  # of GPCNeT's test of that name
 # On the level `packet`: some ten minutes of a core. Who gives a time for it (--timeout) may have more.
 MOST_PACKETS = 500_000_000
+_COUNTED = "recursive_doubling"
 _OF_FILES = ("selection", "calc", "ranks")  # what these say is passed with the files
 
 
@@ -45,7 +47,7 @@ def check(question: Question) -> None:
     if between_gpus(question):
         skeleton_transformer.check(question)
     spec_of(question)
-    _job(question)
+    _job(question, _nodes(question))
     file.check(question)
 
 
@@ -66,6 +68,11 @@ def _check_software(question: Question) -> None:
                 f"{flag}: a library's own code was counted for messages of one size, and for MPICH's choice of an "
                 "allreduce; accepted is one test of gpcnet (test=latency, bandwidth or allreduce) with library=mpich"
             )
+        if question.parameter("test") == "allreduce" and _family(question) == "openmpi":
+            raise UserError(
+                f"--mpi {question.mpi}: the choice of gpcnet's allreduce is MPICH's (library=mpich), and the code that "
+                "is charged Open MPI's; accepted is --mpi mpich"
+            )
         return
     if not question.row.one_size:
         raise UserError(
@@ -74,21 +81,49 @@ def _check_software(question: Question) -> None:
         )
     if question.workload != "allreduce":
         return
-    most = software.INJECTED_MAX
-    others = [name for name in ("library", "selection") if question.parameter(name) is not None]
-    if question.parameter("algorithm") not in (None, "recursive_doubling"):
-        others.append("algorithm")
-    if others or int(question.parameter("bytes") or 0) > most:
-        given = f"{others[0]}={question.parameter(others[0])}" if others else f"bytes={question.parameter('bytes')}"
+    counted = f"a library's own code was counted for an allreduce by {_COUNTED}"
+    if int(question.parameter("bytes") or 0) > software.INJECTED_MAX:
         raise UserError(
-            f"{flag}: {given}: a library's own code was counted for an allreduce by recursive doubling; accepted "
-            f"are up to {most} bytes, and no other algorithm"
+            f"{flag}: bytes={question.parameter('bytes')}: {counted}; accepted are up to {software.INJECTED_MAX} bytes"
         )
+    algorithm = question.parameter("algorithm")
+    if algorithm not in (None, _COUNTED):
+        raise UserError(f"{flag}: algorithm={algorithm}: {counted}; accepted is algorithm={_COUNTED}")
+    others = [name for name in ("library", "selection") if question.parameter(name) is not None]
+    if others:
+        given, out = f"{others[0]}={question.parameter(others[0])}", f", without {' and '.join(others)}"
+        raise UserError(f"{flag}: {given}{_chosen(question)}: {counted}; accepted is algorithm={_COUNTED}{out}")
+    if algorithm is None and _family(question) == "openmpi":
+        raise UserError(
+            f"--mpi {question.mpi}: without algorithm the choice is MPICH's, and the code that is charged Open MPI's; "
+            f"accepted is algorithm={_COUNTED}"
+        )
+
+
+def _family(question: Question) -> str:
+    """Of the library whose code is charged: by the name alone, so that it need not be set up here."""
+    return (question.mpi or "mpich").partition("-")[0]
+
+
+def _chosen(question: Question) -> str:
+    """What the rules that are given say, as the engine has it; empty where it cannot be asked."""
+    try:
+        said = answer(replace(question, software="none", mpi=None, level="latency", faults=None, noise="none")).chosen
+    except DryflyError:
+        return ""
+    return f" chooses {said[0].partition(': ')[2]}" if said else ""
+
+
+def _scenario(question: Question) -> faults.Scenario | None:
+    """Raises UserError."""
+    if question.faults is None:
+        return None
+    return faults.load(question.faults, question.loaded, seed=question.seed)
 
 
 def spec_of(question: Question) -> str:
     machine = question.loaded
-    scenario = None if question.faults is None else faults.load(question.faults, machine, seed=question.seed)
+    scenario = _scenario(question)
     resolved = resolve_machine(
         machine,
         seed=question.seed,
@@ -122,7 +157,8 @@ def answer(
 ) -> Answer:
     """`listing`: a file that gets a line for each message."""
     prepared = skeleton_hpl.prepare(question) if question.workload == "hpl" else None
-    words = [*_job(question), *(_arguments(question) if prepared is None else prepared.arguments)]
+    on = _nodes(question)
+    words = [*_job(question, on), *(_arguments(question) if prepared is None else prepared.arguments)]
     with RunFolder() as folder:
         with within(timeout_s, reading(question.workload)):
             words += [*selection.arguments(question, folder.path), *file.arguments(question, folder.path)]
@@ -130,18 +166,32 @@ def answer(
         words += [] if cores is None else [f"cores={cores}"]
         words += [f"most_packets={MOST_PACKETS}"] if question.level == "packet" and timeout_s is None else []
         engine = question.row.engine or question.workload
-        said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
-    found = file.completed(_answer_of(question, said))
+        scenario = _scenario(question)
+        try:
+            said = motif.ask(spec_of(question), engine, words, timeout_s=timeout_s)
+        except UserError as error:
+            raise UserError(faults.as_said(str(error), question.loaded, scenario)) from None
+    found = _answer_of(question, said)
+    if scenario is not None:
+        unmet_ones = unmet.warnings(question, scenario, on, file.ranks_in(question))
+        found = replace(found, warnings=(*found.warnings, *unmet_ones))
+    found = file.completed(found)
     if question.workload == "hplmxp":
         return skeleton_hplmxp.completed(found)
     return found if prepared is None else skeleton_hpl.completed(found, prepared)
 
 
-def _job(question: Question) -> list[str]:
+def _nodes(question: Question) -> list[int]:
     assert question.nodes is not None
     assert question.ppn is not None
+    return node_blocks(
+        question.loaded, nodes=question.nodes, ppn=question.ppn, policy=question.place, seed=question.seed
+    )
+
+
+def _job(question: Question, on: Sequence[int]) -> list[str]:
+    assert question.ppn is not None
     assert question.level is not None
-    on = node_blocks(question.loaded, nodes=question.nodes, ppn=question.ppn, policy=question.place, seed=question.seed)
     return motif.job(on=on, ppn=question.ppn, level=question.level)
 
 

@@ -46,7 +46,7 @@ def before(printer: Printer, question: Question) -> None:
     given = dict(question.parameters)
     known = {each.name: each for each in question.row.parameters}
     shown = [f"{name}={known[name].shown(value)}" for name, value in question.values if name in given]
-    printer.line(f"  workload  {question.workload}{': ' if shown else ''}{', '.join(shown)}")
+    printer.line(f"  workload  {question.title}{': ' if shown else ''}{', '.join(shown)}")
     how = {
         CLOSED: "its closed form: no ranks, no queues",
         DRAWN: "histories, drawn at random: no ranks, no queues",
@@ -62,7 +62,7 @@ def before(printer: Printer, question: Question) -> None:
 
 def after(printer: Printer, answer: Answer) -> None:
     asked = answer.question
-    printer.line(f"dryfly: {asked.workload}: virtual time {figure.seconds_text(answer.virtual_time_s)}{_bound(answer)}")
+    printer.line(f"dryfly: {asked.title}: virtual time {figure.seconds_text(answer.virtual_time_s)}{_bound(answer)}")
     for sentence in answer.chosen:
         printer.line(f"  chosen    {sentence}")
     rows = [

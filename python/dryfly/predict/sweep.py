@@ -123,7 +123,7 @@ def _refused(names: Sequence[str], values: Sequence[str], error: str) -> str:
     for name, value in zip(names, values, strict=True):
         written = f"{name}={value}"
         error = written + error.removeprefix(f"--{name} {value}") if error.startswith(f"--{name} {value}") else error
-        if not re.search(rf"^(\S+: )?{re.escape(written)}\b", error):
+        if not re.search(rf"^([^=]+: )?{re.escape(written)}\b", error):
             others.append(written)
     if others:
         return f"--sweep {', '.join(others)}: {error}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from dryfly.base import toml, units
@@ -35,6 +35,7 @@ class Fault:
     from_ps: int = 0
     until_ps: int | None = None
     more: tuple[tuple[str, int], ...] = ()
+    said: str = field(default="", compare=False)  # where its author has
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +129,7 @@ def parse(content: Mapping[str, object], machine: Machine, *, seed: int, origin:
             faults, slow, said = _entry(machine, where, kind, entry, draw)
             scenario = replace(
                 scenario,
-                faults=(*scenario.faults, *faults),
+                faults=(*scenario.faults, *(replace(fault, said=said.where) for fault in faults)),
                 slow=(*scenario.slow, *slow),
                 said=(*scenario.said, said),
             )
@@ -389,11 +390,11 @@ def _check_numbers(machine: Machine, about: str, text: str) -> None:
 
 def _nics_of_node(machine: Machine, about: str, name: str) -> tuple[str, ...]:
     names, index = NodeNames(machine), _index_of(machine, about, name)
-    first_nic = _first_nic(machine, names.number(index))
-    return tuple(f"n{first_nic + nic}" for nic in range(names.nics(index)))
+    first = first_nic(machine, names.number(index))
+    return tuple(f"n{first + nic}" for nic in range(names.nics(index)))
 
 
-def _first_nic(machine: Machine, node: int) -> int:
+def first_nic(machine: Machine, node: int) -> int:
     nics = 0
     for kind in machine.kinds:
         if node < kind.nodes_in_all:
@@ -448,10 +449,25 @@ def _down(machine: Machine) -> list[str]:
     return places
 
 
+def _rows(machine: Machine, scenario: Scenario | None) -> list[tuple[Fault, str]]:
+    """In the order of the spec's entries."""
+    faults = [*absent(machine), *(scenario.faults if scenario is not None else ())]
+    return [(fault, place) for fault in faults for place in fault.places]
+
+
+def as_said(sentence: str, machine: Machine, scenario: Scenario | None) -> str:
+    """A sentence about an entry of the spec, `faults.0: ...`, with the place where its author has written it."""
+    found = re.match(r"faults\.(\d+)(?=: )", sentence)
+    rows = _rows(machine, scenario)
+    if found is None or int(found[1]) >= len(rows):
+        return sentence
+    fault, place = rows[int(found[1])]
+    return (fault.said or f"machine {machine.name}: {place} is down") + sentence[found.end() :]
+
+
 def resolved(machine: Machine, scenario: Scenario | None, *, seed: int) -> list[tuple[str, int | str]]:
     """The lines of the spec; none but the count where nothing is wrong."""
-    faults = [*absent(machine), *(scenario.faults if scenario is not None else ())]
-    rows = [(fault, place) for fault in faults for place in fault.places]
+    rows = _rows(machine, scenario)
     lines: list[tuple[str, int | str]] = [("faults.count", len(rows))]
     if rows:
         lines.append(("faults.seed", scenario.seed if scenario is not None and scenario.seed is not None else seed))

@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ _CALLS = ["send", "send_fetched", "receive", "rma", "rma_fetched", "completion",
 _CALL_COST = re.compile(rf"^(host\.(?:{'|'.join(_CALLS)})_ps) \d+$", re.MULTILINE)
 CALL_COSTS = frozenset(f"host.{name}" for name in _CALLS)  # fields of a machine that a replay does without
 _PLACE = re.compile(r"^run\.rank\.(\d+)\.node (\d+)$", re.MULTILINE)
+_MOST_COUNTS = 8  # that a sentence names
 _COMPLETIONS = ("arrived", "sent", "done")
 
 Row = tuple[str, int, int, int, str, int]  # kind, at_ps, operation, bytes, tag, peer
@@ -321,8 +323,18 @@ def _nodes(spec: str, ranks: int, folder: str | Path) -> tuple[int, ...]:
     ppn = listed.count(listed[0])
     nodes = tuple(listed[::ppn])
     if listed != [node for node in nodes for _ in range(ppn)] or len(set(nodes)) != len(nodes):
-        raise UserError(f"{folder}: accepted is a run with as many ranks on each node, and those of a node in a row")
+        raise UserError(
+            f"{folder}: ranks in a row on a node: {_in_a_row(listed)}; accepted is a run with as many ranks on each "
+            "node, and those of a node in a row"
+        )
     return nodes
+
+
+def _in_a_row(listed: list[int]) -> str:
+    """How many ranks follow each other on one node."""
+    counts = [sum(1 for _ in its) for _, its in groupby(listed)]
+    more = f" and {len(counts) - _MOST_COUNTS} more" if len(counts) > _MOST_COUNTS else ""
+    return ", ".join(map(str, counts[:_MOST_COUNTS])) + more
 
 
 def _where(result: Mapping[str, Any], *, nodes: int) -> Where:

@@ -6,14 +6,16 @@ The file is described in core/motif/schedule/schedule.hpp.
 from __future__ import annotations
 
 import hashlib
+import os
 import runpy
 import sys
 import traceback
 from array import array
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from dryfly.base.errors import UserError
 from dryfly.skeleton.rank import Rank, Recorder
@@ -103,16 +105,34 @@ def record(program: Program, *, ranks: int, parameters: Mapping[str, Any] | None
     code = getattr(program, "__code__", None)
     recorder = Recorder(ranks=ranks, file="" if code is None else code.co_filename)
     lists = Lists()
-    for number in range(ranks):
-        me = Rank(rank=number, recorder=recorder)
-        try:
-            program(me, **(parameters or {}))
-        except UserError:
-            raise
-        except (Exception, SystemExit) as error:
-            raise UserError(_sentence(error, recorder.file, number)) from error
-        lists.add(me.words, me.slots)
+    with _without_exit():
+        for number in range(ranks):
+            me = Rank(rank=number, recorder=recorder)
+            try:
+                program(me, **(parameters or {}))
+            except UserError:
+                raise
+            except (Exception, SystemExit) as error:
+                raise UserError(_sentence(error, recorder.file, number)) from error
+            lists.add(me.words, me.slots)
     return lists.schedule(recorder)
+
+
+@contextmanager
+def _without_exit() -> Iterator[None]:
+    """A call of os._exit in the user's code is an error of it as any other; a child that the code forks may end so."""
+    ours, exits = os.getpid(), os._exit
+
+    def exit_here(status: int) -> NoReturn:
+        if os.getpid() != ours:
+            exits(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = exit_here
+    try:
+        yield
+    finally:
+        os._exit = exits
 
 
 def _sentence(error: BaseException, file: str, rank: int) -> str:
@@ -126,7 +146,8 @@ def program_of(path: str | Path) -> Program:
     if not Path(path).is_file():
         raise UserError(f"{path}: there is no such file; accepted is a Python file that has a function program(me)")
     try:
-        names = runpy.run_path(str(path), run_name="skeleton")
+        with _without_exit():
+            names = runpy.run_path(str(path), run_name="skeleton")
     except UserError:
         raise
     except (Exception, SystemExit) as error:
