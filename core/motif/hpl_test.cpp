@@ -204,6 +204,19 @@ TEST_CASE("announced work takes the roof line, and the shape of a product lowers
         doctest::Approx(4e8 / share + 5e6).epsilon(1e-6));
 }
 
+TEST_CASE("a leaf that stays in caches goes through memory twice, and fewer ranks at a panel have more of the node") {
+  hpl::Problem one;
+  CHECK(one.leaf_passes(8, 1000) == 3 + 3 * 7 / 2);
+  one.panel_cache = 8 * 1000 * 8;
+  CHECK(one.leaf_passes(8, 1000) == 2);
+  CHECK(one.leaf_passes(8, 1001) == 13);
+  const std::vector<std::string> two_of_a_node = {"nodes=4", "ppn=2", "n=512", "nb=64", "p=2", "q=4", "pfact=cpu"};
+  const auto time_with = [&](const std::vector<std::string>& more) { return predict(with(two_of_a_node, more)).time; };
+  const Duration plain = time_with({});
+  CHECK(time_with({"panel_cache=1000000"}) < plain);
+  CHECK(time_with({"panel_ranks=1"}) < plain);
+}
+
 std::string refusal(const std::vector<std::string>& words) {
   try {
     predict(words);

@@ -11,6 +11,7 @@
 //   swap_nics, bcast_nics     NICs of a node for what goes along process columns and rows, such as 0,4
 //   gpu                       blocking: as dryfly-hpl; beside: the rank goes on with messages while it multiplies
 //   pfact                     faster, cpu, gpu: what factors panels
+//   panel_cache               bytes of caches that a leaf of a panel may stay in; 0, as dryfly-hpl announces it: none
 //   panel_ranks               of a node, that share its processors while they factor panels; without it all
 //   pcie_bytes_per_s          copies between the two memories, each way; 0: none
 //   gemm_tile, gemm_units, gemm_fill   how products fill a GPU: edge of a tile, units of a GPU, steps of k lost

@@ -56,6 +56,8 @@ def prepare(question: Question) -> Prepared:
         assert question.ppn is not None
         together = closed_hpl.panels_at_once(dict(question.values), question.ppn, problem)
         arguments.append(f"panel_ranks={together}")
+    if process.panel_cache:
+        arguments.append(f"panel_cache={round(process.panel_cache)}")
     # Steps of k that are lost to a tile take as long as what it reads and writes unhidden.
     lost = process.gemm_exposed * hpl.WORD * process.gemm_rate / process.gemm_memory
     arguments += [f"gemm_tile={process.gemm_tile}", f"gemm_units={process.gemm_tiles}", f"gemm_fill={round(lost)}"]

@@ -28,7 +28,7 @@ double PanelCost::factoring_ps(std::uint64_t rows) const {
   for (const PanelStep& step : plan_) {
     switch (step.kind) {
       case PanelStep::Kind::leaf:
-        work_ps += step.rows * panel_rates_.memory((3 + 3 * (step.rows - 1) / 2) * rows * element_bytes).ps;
+        work_ps += step.rows * panel_rates_.memory(problem_.leaf_passes(step.rows, rows) * rows * element_bytes).ps;
         break;
       case PanelStep::Kind::solve_top:
         work_ps += panel_rates_.triangular_solve(step.rows, step.columns, Precision::fp64).ps;

@@ -77,7 +77,12 @@ Problem Problem::read(Parameters& parameters, std::uint32_t ranks) {
   problem.leaf_columns = parameters.number_or("nbmin", problem.leaf_columns, 1, block_most);
   problem.pieces = parameters.number_or("ndiv", problem.pieces, 2, block_most);
   problem.search = choose(parameters, "pivot", problem.search, searches);
+  problem.panel_cache = parameters.number_or("panel_cache", 0, 0, std::uint64_t{1} << 50U);
   return problem;
+}
+
+std::uint64_t Problem::leaf_passes(std::uint64_t width, std::uint64_t height) const {
+  return width * height * element_bytes <= panel_cache ? 2 : 3 + 3 * (width - 1) / 2;
 }
 
 std::uint64_t column_stride(std::uint64_t rows) {

@@ -53,6 +53,7 @@ struct Problem {
   std::uint64_t leaf_columns = 8;
   std::uint64_t pieces = 2;
   PivotSearch search = PivotSearch::point_to_point;
+  std::uint64_t panel_cache = 0;  // bytes that stay in caches while a leaf of a panel is factored
 
   // Takes what is the problem's from the parameters; SpecError.
   static Problem read(Parameters& parameters, std::uint32_t ranks);
@@ -65,6 +66,9 @@ struct Problem {
   std::uint32_t rank_at(std::uint32_t row, std::uint32_t column) const {
     return row_major ? row * columns + column : column * rows + row;
   }
+  // How often memory has to carry each column of a leaf: searched, scaled, and subtracted from half of the others on
+  // average; twice, where all of it stays in caches.
+  std::uint64_t leaf_passes(std::uint64_t width, std::uint64_t height) const;
   // 2/3 N^3 + 3/2 N^2, as HPL counts.
   double operations() const {
     const auto n = static_cast<double>(order);

@@ -136,12 +136,12 @@ Task Process::factor_panel(Rank& me, Panel& panel) {
   co_await worked(me);
 }
 
-// Each column is searched, scaled, and subtracted from half of the others on average.
 Task Process::leaf(Rank& me, Panel& panel, std::uint64_t begin, std::uint64_t count) {
   const std::uint64_t rows = row_blocks_.size(row_) - row_blocks_.below(panel.column, row_);
   for (std::uint64_t column = begin; column < begin + count; ++column) {
     const std::uint64_t from = active(panel, column);
-    work(setting_.panel_rates.memory((3 + 3 * (count - 1) / 2) * (rows - std::min(rows, from)) * element_bytes));
+    const std::uint64_t height = rows - std::min(rows, from);
+    work(setting_.panel_rates.memory(problem_.leaf_passes(count, height) * height * element_bytes));
     if (problem_.rows == 1) continue;
     co_await worked(me);
     co_await search_pivot(me, panel, column);
