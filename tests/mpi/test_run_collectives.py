@@ -79,4 +79,4 @@ def test_a_job_may_have_fewer_groups_than_it_asks_for(dryfly: Dryfly, program: P
 def test_a_radix_that_libfabric_would_replace_is_refused(dryfly: Dryfly, program: Path) -> None:
     run = dryfly(*_RUN, "-n", "2", "--", program, environment={"FI_CXI_ZBCOLL_RADIX": "1"})
     assert run.exit_status == 2
-    assert "FI_CXI_ZBCOLL_RADIX=1: Invalid zbcoll_radix=1, reset to 2" in run.stderr
+    assert "FI_CXI_ZBCOLL_RADIX=1: Invalid zbcoll_radix=1: accepted is 2 and more" in run.stderr
