@@ -12,9 +12,6 @@ using fabric::none;
 constexpr double slack = 1e-9;
 constexpr double rounding = 1e-6;
 constexpr int most_rounds = 3;
-// As many more as it takes until links are asked for no more than this part of all shares beyond what they carry.
-constexpr int most_rounds_of_many = 16;
-constexpr double left_over = 0.01;
 constexpr double tolerance = 0.004;  // of shares: see Shares
 constexpr double still_tight = 0.7;  // of its capacity: a link that has less is taken out of the problem again
 // An epoch is that part of the time that a stream takes in the mean, and no longer than finding the shares of so many
@@ -350,10 +347,8 @@ void Streams::pose(std::uint32_t number) {
 bool Streams::find_tight() {
   for (const std::uint32_t pipe : problem_.loaded) problem_.load[pipe] = 0;
   problem_.loaded.clear();
-  problem_.given = 0;
   for (std::uint32_t place = 0; place < active_.size(); ++place) {
     const std::uint32_t ways = division_.ways(place);
-    problem_.given += division_.rate(place);
     for (std::uint32_t way = 0; way < ways; ++way) {
       const double share = division_.rate(place, way);
       if (share == 0) continue;
@@ -365,13 +360,11 @@ bool Streams::find_tight() {
     }
   }
   bool found = false;
-  problem_.beyond = 0;
   for (const std::uint32_t pipe : problem_.loaded) {
     const double load = problem_.load[pipe];
     std::uint8_t& marks = problem_.marks[pipe];
     marks = (marks & tight) | (load > pipes_.least_for_flows(pipes_[pipe]) ? may_be_over : 0);
     if ((marks & tight) != 0 || load <= room_of(pipe) * (1 + rounding)) continue;
-    problem_.beyond += load - room_of(pipe);
     marks |= tight;
     found = true;
   }
@@ -420,8 +413,7 @@ void Streams::solve() {
   ++problem_.number;
   problem_.look_again = false;
   bool again = true;
-  const auto much_is_left = [&] { return problem_.beyond > left_over * problem_.given; };
-  for (int round = 0; again && (round < most_rounds || (round < most_rounds_of_many && much_is_left())); ++round) {
+  for (int round = 0; again && round < most_rounds; ++round) {
     for (const std::uint32_t pipe : problem_.posed) problem_.of_pipe[pipe].place = none;
     problem_.posed.clear();
     division_.clear();

@@ -92,8 +92,6 @@ class Streams {
     std::vector<double> load;           // by pipe: what streams would put on it
     std::vector<std::uint32_t> posed;   // pipes that have a place
     std::vector<std::uint32_t> loaded;  // and those that have a load
-    double given = 0;                   // of all shares
-    double beyond = 0;  // what links that were not known to fill up are asked for beyond what they carry
     std::uint32_t number = 0;
     bool look_again = false;  // short transfers may leave more to streams
   };
