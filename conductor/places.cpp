@@ -107,7 +107,8 @@ MemoryPlace Places::memory_place(const Rank& rank, std::uint32_t nic) const {
                     .core_region = core.region,
                     .core_socket = core.socket};
   if (!is_bound(rank)) return place;
-  place.socket = domains_[memory_of(rank)].socket;
+  place.domain = memory_of(rank);
+  place.socket = domains_[place.domain].socket;
   place.processor_socket = socket_of(rank);
   return place;
 }

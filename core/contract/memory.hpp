@@ -23,6 +23,8 @@ struct MemoryPlace {
   static constexpr std::uint32_t with_memory = ~std::uint32_t{0};
   std::uint32_t processor_socket = with_memory;  // where the commands come from
   std::uint8_t nic_gpu = 0;                      // that the NIC hangs off, counted from 1; 0: the processor
+  static constexpr std::uint32_t anywhere = ~std::uint32_t{0};
+  std::uint32_t domain = anywhere;  // the NUMA domain that it is bound to; anywhere: nobody is bound, it is by its core
   // The core that uses it: which L3 region of the node it is in, and which socket.
   std::uint32_t core_region = 0;
   std::uint32_t core_socket = 0;

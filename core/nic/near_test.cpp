@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <string>
 
 #include "core/spec/nearness.hpp"
 #include "testing/test_stand.hpp"
@@ -102,6 +103,81 @@ TEST_CASE("cores of one socket that copy from the other share the link between t
   const double rate = pairs * 20 * 50'000.0 / static_cast<double>(stand.engine.now().ps) * 1e12;
   CHECK(rate <= 0.5e9);
   CHECK(rate >= 0.45e9);
+}
+
+TEST_CASE("out of caches it is the memories that are near or far, whatever the cores are") {
+  const NicSpec spec = near_and_far();
+  const auto received = [&](std::uint32_t source_socket, std::uint32_t target_socket) {
+    TestStand stand{spec};
+    stand.nics.open_endpoint(EndpointId{20}, NicId{1}, NodeId{1}, {.in_memory = true},
+                             {.socket = source_socket, .domain = source_socket});
+    stand.nics.open_endpoint(EndpointId{21}, NicId{1}, NodeId{1}, {.in_memory = true},
+                             {.socket = target_socket, .domain = target_socket});
+    stand.nics.receive(receive_of(21, 30));
+    stand.nics.send(message(20, 21, 20'000, 10));
+    stand.run();
+    return stand.log.front();
+  };
+  CHECK(received(0, 0) == "25000 received 10 in 30 at 21");
+  CHECK(received(1, 0) == "80000 received 10 in 30 at 21");
+  CHECK(received(0, 1) == "80000 received 10 in 30 at 21");
+}
+
+TEST_CASE("those who are bound to a memory get together what that one carries, and from the others what is left") {
+  NicSpec spec = near_and_far();
+  spec.memory.rate = {10'000'000'000};
+  spec.memory.link_rate = {25'000'000'000};
+  spec.memory.domains = {{1'000'000'000}, {4'000'000'000}};
+  TestStand stand{spec};
+  stand.round_instants = false;
+  constexpr std::uint32_t pairs = 8;
+  for (std::uint32_t each = 0; each < 2 * pairs; ++each) {
+    stand.nics.open_endpoint(EndpointId{20 + each}, NicId{1}, NodeId{1}, {.in_memory = true}, {.domain = 0});
+  }
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    for (Token token = 0; token < 20; ++token) {
+      stand.nics.receive(receive_of(21 + 2 * pair, token));
+      stand.nics.send(message(20 + 2 * pair, 21 + 2 * pair, 50'000, token));
+    }
+  }
+  stand.run();
+  const double rate = 2 * pairs * 20 * 50'000.0 / static_cast<double>(stand.engine.now().ps) * 1e12;
+  CHECK(rate <= 1e9);
+  CHECK(rate >= 0.9e9);
+}
+
+TEST_CASE("what NICs read and write in the memory of a node is not there for copies") {
+  NicSpec spec = near_and_far();
+  spec.memory.rate = {3'000'000'000};
+  spec.memory.link_rate = {1'000'000'000};
+  constexpr double copies = 40;
+  constexpr double payloads = 2 * copies;  // each way
+  const auto rate = [&](bool nics_move) {
+    TestStand stand{spec};
+    stand.round_instants = false;
+    stand.nics.open_endpoint(EndpointId{20}, NicId{1}, NodeId{1}, {.in_memory = true});
+    stand.nics.open_endpoint(EndpointId{21}, NicId{1}, NodeId{1}, {.in_memory = true});
+    stand.nics.open_endpoint(EndpointId{22}, NicId{1}, NodeId{1});
+    for (Token token = 0; nics_move && token < payloads; ++token) {
+      for (const std::uint32_t from : {0, 22}) {
+        stand.nics.receive(receive_of(22 - from, 100 + token));
+        stand.nics.send(message(from, 22 - from, 50'000, 100 + token));
+      }
+    }
+    for (Token token = 0; token < copies; ++token) {
+      stand.nics.receive(receive_of(21, token));
+      stand.nics.send(message(20, 21, 50'000, token));
+    }
+    stand.run();
+    std::uint64_t over_ns = 0;
+    for (const std::string& line : stand.log) {
+      if (line.find("received") != std::string::npos && line.ends_with("at 21")) over_ns = std::stoull(line);
+    }
+    const double by_nic = nics_move ? payloads * (50'000 + 50'000 - 2048) : 0;  // the head that it reads is in caches
+    return (2 * copies * 50'000 + by_nic) / static_cast<double>(over_ns) * 1e9;
+  };
+  CHECK(rate(false) == doctest::Approx(1.6e9).epsilon(0.01));  // what its core copies
+  CHECK(rate(true) == doctest::Approx(3e9).epsilon(0.01));     // what the memory carries
 }
 
 }  // namespace dryfly::nic

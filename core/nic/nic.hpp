@@ -27,14 +27,16 @@ namespace dryfly {
 
 // What end-points that share the memory of a node have of it (docs/model/on-node.md#memory-of-a-node).
 struct NodeMemorySpec {
-  Bytes segment_max{4096};  // what is longer is not copied into a segment, but read from the source's own memory
-  Duration copy{};          // of each copy, beside its bytes
-  Rate copy_rate{};         // of one core
-  Bytes cached{};           // what is not longer never gets as far as the memory
-  Rate rate{};              // that all cores of a node share, read and written; 0: as much as they ask for
-  Duration cross_copy{};    // a call of the kernel, for each copy of what is longer than the segment takes
-  Rate socket_rate{};       // that copies between two sockets share, each way; 0: as much as they ask for
-  Nearness near{};          // where it is known, a core copies what it says, and not copy_rate
+  Bytes segment_max{4096};      // what is longer is not copied into a segment, but read from the source's own memory
+  Duration copy{};              // of each copy, beside its bytes
+  Rate copy_rate{};             // of one core
+  Bytes cached{};               // what is not longer never gets as far as the memory
+  Rate rate{};                  // that all cores of a node share, read and written; 0: as much as they ask for
+  Duration cross_copy{};        // a call of the kernel, for each copy of what is longer than the segment takes
+  std::vector<Rate> domains{};  // the same of each NUMA domain, for those who are bound to one
+  Rate link_rate{};             // of a NIC, at which its payloads come to memory and go; 0: they take none of it
+  Rate socket_rate{};           // that copies between two sockets share, each way; 0: as much as they ask for
+  Nearness near{};              // where it is known, a core copies what it says, and not copy_rate
   std::map<NodeId, std::uint64_t> slow{};  // of nodes whose memory is slower: the share that is left, in billionths
   GpuCopies gpus{};                        // what copies from and to GPUs take
 };

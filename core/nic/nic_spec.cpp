@@ -40,6 +40,16 @@ TranslationSpec translation_spec(const Spec& spec) {
           .page_shift = log2_of(spec.number(fields::node_page_bytes))};
 }
 
+std::vector<Rate> domain_rates(const Spec& spec) {
+  std::vector<Rate> rates;
+  const std::uint64_t count = spec.has(fields::node_domains) ? spec.number(fields::node_domains) : 0;
+  for (std::uint64_t number = 0; number < count; ++number) {
+    const bool known = spec.has(fields::node_domain_rate_bytes_per_s, {number});
+    rates.push_back(known ? Rate{spec.number(fields::node_domain_rate_bytes_per_s, {number})} : Rate{});
+  }
+  return rates;
+}
+
 // Of the ranks that the spec says the nodes of.
 std::uint32_t most_ranks_of_a_node(const Spec& spec) {
   std::map<std::uint64_t, std::uint32_t> ranks_of;
@@ -65,6 +75,10 @@ NodeMemorySpec node_memory_spec(const Spec& spec) {
   if (spec.has(fields::node_memory_rate_bytes_per_s)) {
     result.rate = Rate{spec.number(fields::node_memory_rate_bytes_per_s)};
   }
+  if (spec.has(fields::fabric_link_rate_bytes_per_s)) {
+    result.link_rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)};
+  }
+  result.domains = domain_rates(spec);
   result.slow = SlowParts::read(spec).memories;
   result.gpus = gpu_copies(spec);
   return result;

@@ -1,8 +1,10 @@
 // The memory of each node, as end-points that share it copy there: a core takes its time for each copy and for its
 // bytes, and what is too long for the caches moves through the memory, once read and once written, which all cores
-// share. How much a core copies, and how soon the other sees it, depends on where the two are (Nearness); what goes
-// between sockets shares the link between them, each way. A copy that begins or ends in a GPU's memory the GPU makes,
-// at the rate of its link. Models docs/model/on-node.md#memory-of-a-node and docs/model/on-node.md#places.
+// share. How much a core copies, and how soon the other sees it, depends on where the two are (Nearness) and, out of
+// the caches, on where the memories are that they are bound to; what goes between sockets shares the link between them,
+// each way. Payloads of NICs move through the memory too, and come first: copies have what they leave. A copy that
+// begins or ends in a GPU's memory the GPU makes, at the rate of its link. Models
+// docs/model/on-node.md#memory-of-a-node and docs/model/on-node.md#places.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +12,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 
+#include "core/contract/memory.hpp"
 #include "core/memory/moved.hpp"
 #include "core/nic/nic.hpp"
 #include "core/spec/slow_parts.hpp"
@@ -19,12 +23,33 @@
 
 namespace dryfly::nic {
 
+// Of an end-point: its core, the memory that its buffers are in, and its NIC.
+struct CopyPlace {
+  CorePlace core{};
+  std::uint32_t socket = 0;  // of that memory
+  std::uint32_t domain = MemoryPlace::anywhere;
+  std::uint32_t nic_socket = 0;
+
+  static CopyPlace of(const MemoryPlace& place) {
+    const CorePlace core{.region = place.core_region, .socket = place.core_socket};
+    const bool bound = place.domain != MemoryPlace::anywhere;
+    return {.core = core,
+            .socket = bound ? place.socket : core.socket,
+            .domain = place.domain,
+            .nic_socket = place.nic_socket};
+  }
+};
+
 // Of a copy: what it is between.
 struct CopyWay {
   CopyEnds ends{};
-  std::size_t distance = 0;       // between the core that copies and the one that has what is copied, or will have it
-  std::uint32_t from_socket = 0;  // where the bytes come from
+  CopyPlace copier{};  // whose core copies
+  CopyPlace other{};   // what is copied is its own, or goes there
+  bool reads = true;   // the first of these
   Attaching attaching{};
+
+  const CopyPlace& from() const { return reads ? other : copier; }
+  const CopyPlace& to() const { return reads ? copier : other; }
 };
 
 class NodeMemory {
@@ -32,35 +57,79 @@ class NodeMemory {
   explicit NodeMemory(const NodeMemorySpec& spec)
       : spec_(spec),
         room_(MovedMemory::room(spec.rate.bytes_per_s)),
-        crossing_room_(MovedMemory::room(spec.socket_rate.bytes_per_s)) {}
+        crossing_room_(spec.near.is_known() ? MovedMemory::room(spec.socket_rate.bytes_per_s) : 0) {}
 
   // When a core of the node that begins then has copied so much. Nothing takes no time.
   Instant copied(NodeId node, Instant begin, Bytes size, const CopyWay& way = {}) {
     if (size == Bytes{0}) return begin;
     if (spec_.gpus.carries(way.ends)) return begin + spec_.gpus.time(way.ends, size);
-    const bool stays = size <= spec_.cached;
-    const bool crosses = way.distance == Nearness::across_sockets && crossing_room_ != 0;
     const Instant started = begin + spec_.copy + by_kernel(size, way.attaching);
-    if (stays && !crosses) return started + transmission_time(size, rate_of(true, way.distance));
-    const std::uint64_t share = stays ? SlowParts::whole_ppb : SlowParts::share_of(spec_.slow, node);
-    const Duration alone = transmission_time(size, SlowParts::of(rate_of(stays, way.distance), share));
-    Instant end = started + alone;
-    if (!stays && room_ != 0) {
-      const std::uint64_t room =
-          share == SlowParts::whole_ppb ? room_ : MovedMemory::room(SlowParts::of(spec_.rate, share).bytes_per_s);
-      end = Instant{account(moved_[node]).end_of(started.ps, alone.ps, 2 * size.count, room)};
-    }
-    if (crosses) {
-      MovedMemory& crossed = account(crossed_[{node, way.from_socket}]);
-      end = std::max(end, Instant{crossed.end_of(started.ps, alone.ps, size.count, crossing_room_)});
-    }
-    return end;
+    return size <= spec_.cached ? copied_in_caches(node, started, size, way)
+                                : copied_through_memory(node, started, size, way);
   }
+
+  // Whether what it takes depends on others.
+  bool is_shared_by(Bytes size, const CopyWay& way) const {
+    if (spec_.gpus.carries(way.ends)) return false;
+    if (size > spec_.cached) return room_ != 0 || crossing_room_ != 0;
+    return crossing_room_ != 0 && way.copier.core.socket != way.other.core.socket;
+  }
+  // A NIC reads a payload of the end-point there from that instant on, or writes it, at the rate of its link. Returns
+  // when it has.
+  Instant moves(NodeId node, Instant begin, Bytes size, const CopyPlace& place, bool writes) {
+    const Duration alone = transmission_time(size, spec_.link_rate);
+    if (room_ != 0) {
+      account(moved_[node]).end_of(begin.ps, alone.ps, size.count, room_at(node));
+      through_domain(node, place.domain, begin, alone, size);
+    }
+    across(node, writes ? place.nic_socket : place.socket, writes ? place.socket : place.nic_socket, begin, alone,
+           size);
+    return begin + alone;
+  }
+  bool is_limited() const { return spec_.link_rate.bytes_per_s != 0 && (room_ != 0 || crossing_room_ != 0); }
+  // What leaves is in caches as what is copied is, and what arrives is written to memory.
+  bool stays_in_caches(Bytes size) const { return size <= spec_.cached; }
 
  private:
   static MovedMemory& account(std::unique_ptr<MovedMemory>& moved) {
     if (!moved) moved = std::make_unique<MovedMemory>();
     return *moved;
+  }
+  Instant copied_in_caches(NodeId node, Instant started, Bytes size, const CopyWay& way) {
+    const std::size_t distance = spec_.near.distance(way.from().core, way.to().core);
+    const Duration alone = transmission_time(size, rate_of(true, distance));
+    const Instant crossed = across(node, way.from().core.socket, way.to().core.socket, started, alone, size);
+    return std::max(started + alone, crossed);
+  }
+  Instant copied_through_memory(NodeId node, Instant started, Bytes size, const CopyWay& way) {
+    const std::uint32_t here = way.copier.core.socket;
+    const bool far = spec_.near.is_known() && (way.from().socket != here || way.to().socket != here);
+    const Rate rate = rate_of(false, far ? Nearness::across_sockets : 0);
+    const Duration alone = transmission_time(size, SlowParts::of(rate, SlowParts::share_of(spec_.slow, node)));
+    Instant end = started + alone;
+    if (room_ != 0) {
+      end = Instant{account(moved_[node]).end_of(started.ps, alone.ps, 2 * size.count, room_at(node))};
+      end = std::max(end, through_domain(node, way.from().domain, started, alone, size));
+      end = std::max(end, through_domain(node, way.to().domain, started, alone, size));
+    }
+    end = std::max(end, across(node, way.from().socket, here, started, alone, size));
+    return std::max(end, across(node, here, way.to().socket, started, alone, size));
+  }
+  // By the memory that a rank is bound to; one that is not bound has its share of all.
+  Instant through_domain(NodeId node, std::uint32_t domain, Instant begin, Duration alone, Bytes size) {
+    const Rate rate = domain < spec_.domains.size() ? spec_.domains[domain] : Rate{};
+    if (rate.bytes_per_s == 0) return begin;
+    const std::uint64_t room =
+        MovedMemory::room(SlowParts::of(rate, SlowParts::share_of(spec_.slow, node)).bytes_per_s);
+    return Instant{account(of_domain_[{node, domain}]).end_of(begin.ps, alone.ps, size.count, room)};
+  }
+  Instant across(NodeId node, std::uint32_t from, std::uint32_t to, Instant begin, Duration alone, Bytes size) {
+    if (from == to || crossing_room_ == 0) return begin;
+    return Instant{account(crossed_[{node, from, to}]).end_of(begin.ps, alone.ps, size.count, crossing_room_)};
+  }
+  std::uint64_t room_at(NodeId node) const {
+    const std::uint64_t share = SlowParts::share_of(spec_.slow, node);
+    return share == SlowParts::whole_ppb ? room_ : MovedMemory::room(SlowParts::of(spec_.rate, share).bytes_per_s);
   }
   Rate rate_of(bool stays, std::size_t distance) const {
     if (!spec_.near.is_known()) return spec_.copy_rate;
@@ -75,7 +144,8 @@ class NodeMemory {
   std::uint64_t room_;  // bytes of an interval
   std::uint64_t crossing_room_;
   std::map<NodeId, std::unique_ptr<MovedMemory>> moved_;
-  std::map<std::pair<NodeId, std::uint32_t>, std::unique_ptr<MovedMemory>> crossed_;  // by where it comes from
+  std::map<std::pair<NodeId, std::uint32_t>, std::unique_ptr<MovedMemory>> of_domain_;
+  std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t>, std::unique_ptr<MovedMemory>> crossed_;  // from, to
 };
 
 }  // namespace dryfly::nic

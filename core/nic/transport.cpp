@@ -55,7 +55,10 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
 void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place,
                      const EndpointSettings& settings) {
   if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
-  if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});
+  if (nic.value >= next_command_.size()) {
+    next_command_.resize(nic.value + std::size_t{1});
+    moving_until_.resize(nic.value + std::size_t{1});
+  }
   std::unique_ptr<Port>& at = ports_[endpoint.value];
   DRYFLY_CHECK(!at || at->node == node);
   if (!at) at = std::make_unique<Port>();
@@ -67,14 +70,15 @@ void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPl
   opened.in_memory = settings.in_memory;
   opened.counters = counters_.open(nic);
   opened.place = paths_.place(nic, node, place);
-  opened.core = {.region = place.core_region, .socket = place.core_socket};
+  opened.at = CopyPlace::of(place);
+  cores_copy_ |= opened.in_memory && memory_.is_limited();
   paths_differ_ |= !opened.place.plain;
 }
 
 void Transport::move(EndpointId endpoint, const MemoryPlace& place) {
   Port& moved = port(endpoint);
   moved.place = paths_.place(moved.nic, moved.node, place);
-  moved.core = {.region = place.core_region, .socket = place.core_socket};
+  moved.at = CopyPlace::of(place);
   paths_differ_ |= !moved.place.plain;
 }
 
@@ -158,21 +162,32 @@ void Transport::flush(EndpointId target, Parcel parcel) {
   schedule(port.flush_until, Stage::flush, target);
 }
 
-// The latency of the least distance lies before the match and behind it, in the ways to the end-points' processors.
 void Transport::copy(const Journey& journey, Parcel parcel) {
   const bool reads = is_read(parcel);
   const EndpointId by = reads ? journey.to : journey.from;
+  const EndpointId other = reads ? journey.from : journey.to;
+  Port& copier = port(by);
+  const Copy copy{.parcel = parcel,
+                  .size = journey.size,
+                  .way = {.ends = journey.ends,
+                          .copier = copier.at,
+                          .other = port(other).at,
+                          .reads = reads,
+                          .attaching = journey.attaching}};
+  const bool is_free = copier.copies_until <= engine_.now();
+  if (copier.later_copies.empty() && (is_free || !memory_.is_shared_by(copy.size, copy.way)))
+    return begin_copy(by, copy);
+  if (copier.later_copies.empty()) schedule(copier.copies_until, Stage::next_copy, by);
+  copier.later_copies.push(copy);
+}
+
+// The latency of the least distance lies before the match and behind it, in the ways to the end-points' processors.
+void Transport::begin_copy(EndpointId by, const Copy& copy) {
   const Nearness& near = spec_.memory.near;
   Port& copier = port(by);
-  const CorePlace there = port(reads ? journey.from : journey.to).core;
-  const std::size_t distance = near.distance(copier.core, there);
-  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), journey.size,
-                                       {.ends = journey.ends,
-                                        .distance = distance,
-                                        .from_socket = reads ? there.socket : copier.core.socket,
-                                        .attaching = journey.attaching});
-  const std::size_t seen_at = reads ? 0 : distance;
-  copier.copies[seen_at].push(parcel);
+  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), copy.size, copy.way);
+  const std::size_t seen_at = copy.way.reads ? 0 : near.distance(copy.way.copier.core, copy.way.other.core);
+  copier.copies[seen_at].push(copy.parcel);
   const Duration farther{near.way(seen_at).latency.ps - near.way(0).latency.ps};
   schedule(copier.copies_until + farther, copies_of[seen_at], by);
 }
@@ -180,6 +195,7 @@ void Transport::copy(const Journey& journey, Parcel parcel) {
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   const Arrival arrival{Parcel::of_handle(handle), switch_hops};
   if (!ends_in_memory(arrival.parcel.step)) return recipient_.arrived(arrival.parcel, arrival.switch_hops);
+  if (cores_copy_) writes_memory(arrival.parcel);
   if (paths_differ_) {
     const Landing landing = recipient_.landing_of(arrival.parcel);
     Port& target = port(landing.at);
@@ -242,6 +258,12 @@ void Transport::handle(Event event) {
     case Stage::copies_to_socket:
       arrival = {port(endpoint).copies[Nearness::across_sockets].pop(), 0};
       break;
+    case Stage::next_copy: {
+      Port& copier = port(endpoint);
+      begin_copy(endpoint, copier.later_copies.pop());
+      if (!copier.later_copies.empty()) schedule(copier.copies_until, Stage::next_copy, endpoint);
+      return;
+    }
     case Stage::fetch:
       return submit(fetch_.pop());
     case Stage::egress:
@@ -272,6 +294,7 @@ void Transport::handle(Event event) {
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) {
   paths_differ_ |= journey.ends.to != 0;
+  if (cores_copy_ && journey.ends.from == 0) reads_memory(port(journey.from), journey.size);
   return {port(journey.from).nic,
           port(journey.to).nic,
           journey.size,
@@ -281,6 +304,20 @@ Transfer Transport::transfer(const Journey& journey, Parcel parcel) {
           static_cast<std::uint16_t>(journey.to.value % flow_limit),
           journey.ends.from,
           journey.ends.to};
+}
+
+void Transport::reads_memory(const Port& source, Bytes size) {
+  if (memory_.stays_in_caches(size)) return;
+  Instant& until = moving_until_[source.nic.value][0];
+  until = memory_.moves(source.node, std::max(until, engine_.now()), size, source.at, false);
+}
+
+void Transport::writes_memory(Parcel parcel) {
+  const Landing landing = recipient_.landing_of(parcel);
+  if (landing.gpu != 0 || landing.size == Bytes{0}) return;
+  const Port& target = port(landing.at);
+  Instant& until = moving_until_[target.nic.value][1];
+  until = memory_.moves(target.node, std::max(until, engine_.now()), landing.size, target.at, true);
 }
 
 void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {

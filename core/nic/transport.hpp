@@ -102,7 +102,8 @@ class Transport final : public Handler, public TransferSink {
     held,
     crossing,
     copies_to_region,  // of the same socket
-    copies_to_socket
+    copies_to_socket,
+    next_copy
   };
   static constexpr std::array<Stage, Nearness::distances> copies_of = {Stage::copies, Stage::copies_to_region,
                                                                        Stage::copies_to_socket};
@@ -114,6 +115,11 @@ class Transport final : public Handler, public TransferSink {
     Parcel parcel;
     std::uint32_t switch_hops = 0;
   };
+  struct Copy {
+    Parcel parcel;
+    Bytes size;
+    CopyWay way;
+  };
   struct Port {
     NicId nic;
     NodeId node;
@@ -123,11 +129,12 @@ class Transport final : public Handler, public TransferSink {
     std::uint32_t counters = 0;  // where those of its NIC are
     Fifo<Transfer> egress;
     Instant egress_until;  // when the last of it is ready
-    CorePlace core;
+    CopyPlace at;
     std::array<Fifo<Parcel>, Nearness::distances> copies;  // by its core, by how far away they are seen
     Instant copies_until;                                  // when the last of them is over
-    Fifo<Parcel> flushes;                                  // by the target
-    Instant flush_until;                                   // when the last of them is over
+    Fifo<Copy> later_copies;  // what others share with these is theirs once they have begun
+    Fifo<Parcel> flushes;     // by the target
+    Instant flush_until;      // when the last of them is over
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
     MemoryPath place;
     Fifo<Transfer> own_fetch;
@@ -141,6 +148,10 @@ class Transport final : public Handler, public TransferSink {
     return *ports_[endpoint.value];
   }
   Transfer transfer(const Journey& journey, Parcel parcel);
+  void begin_copy(EndpointId by, const Copy& copy);
+  // Payloads that NICs read from the memory of their node, and write there, where others copy in it.
+  void reads_memory(const Port& source, Bytes size);
+  void writes_memory(Parcel parcel);
   void submit(const Transfer& transfer);
   // Something waits to cross this link between sockets, which may be free now.
   void cross(std::uint32_t link);
@@ -154,10 +165,12 @@ class Transport final : public Handler, public TransferSink {
   CounterBank counters_;
   HostPaths paths_;
   NodeMemory memory_;
-  bool paths_differ_;                         // some end-point's way is not the plain one
-  std::vector<std::unique_ptr<Port>> ports_;  // by end-point
-  std::vector<Instant> next_command_;         // by NIC: when it may take another
-  Fifo<Arrival> ingress_;                     // these four have one latency each, so one queue serves all NICs
+  bool paths_differ_;                                 // some end-point's way is not the plain one
+  bool cores_copy_ = false;                           // some end-point is in memory
+  std::vector<std::unique_ptr<Port>> ports_;          // by end-point
+  std::vector<Instant> next_command_;                 // by NIC: when it may take another
+  std::vector<std::array<Instant, 2>> moving_until_;  // by NIC: what it has read of memory, and written
+  Fifo<Arrival> ingress_;                             // these four have one latency each, so one queue serves all NICs
   Fifo<Parcel> settled_;  // their acknowledgements are here, less the latency of the target's ingress
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
