@@ -43,10 +43,10 @@ class Batons {
   void waits(const Rank& rank) { open_.insert(rank.node.value); }
   // Whether the rank has left MPI since the last look; it gives its baton back then.
   void look(Rank& rank) {
-    const std::uint32_t ends = rank.page->baton_ends.load(std::memory_order_acquire);
+    const std::uint32_t ends = rank.page->baton_end.count.load(std::memory_order_acquire);
     if (ends == rank.baton.ends) return;
     rank.baton.ends = ends;
-    give_back(rank, rank.page->baton_end_ps, true);
+    give_back(rank, rank.page->baton_end.at_ps, true);
   }
   // The rank has left MPI, waits, or wants the baton again, from this instant on. `acted`: it may have written. One
   // that does not have the baton has nothing to give back.

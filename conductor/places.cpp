@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/nic/nic_spec.hpp"
+#include "core/nic/node_memory.hpp"
 #include "core/spec/fields.hpp"
 
 namespace dryfly {
@@ -177,7 +178,11 @@ void Places::give_copies(const Rank& rank, const std::vector<Rank*>& ranks, wire
   share.cached_ps_per_kib = cached_ps / others;
   share.copied_ps_per_kib = memory_ps / others;
   share.across_ppb = across * whole_ppb / others;
-  share.socket = core_place(rank).socket;
+  const nic::CopyPlace at = nic::CopyPlace::of(memory_place(rank, 0));
+  share.copies_at = {.region = static_cast<std::uint16_t>(at.core.region + 1),
+                     .socket = static_cast<std::uint8_t>(at.core.socket),
+                     .memory_socket = static_cast<std::uint8_t>(at.socket),
+                     .domain = at.domain == MemoryPlace::anywhere ? 0 : at.domain + 1};
 }
 
 void Places::seat(const std::vector<Rank*>& ranks) {

@@ -139,16 +139,26 @@ TEST_CASE("ranks see one another's writing by where their cores are, or where th
   CHECK(same.places.latency(same.ranks[0], same.ranks[1]) == Duration{300});
 }
 
-TEST_CASE("through memory that all share a rank copies as it does in the mean with the others of its node") {
+TEST_CASE("of what nobody knows whose it is a rank copies as in the mean with the others of its node") {
   Node free({at(0), at(0), at(0)}, near_rows);
   free.ranks[2].region = 1;
   free.places.settle_all(0);
   CHECK(free.pages[0].share.cached_ps_per_kib == 1'500'000);  // 1 us with one, 2 with the other
   CHECK(free.pages[2].share.cached_ps_per_kib == 2'000'000);
   CHECK(free.pages[2].share.copied_ps_per_kib == 2'000'000);
+  CHECK(free.pages[2].share.copies_at.region == 2);
+  CHECK(free.pages[2].share.copies_at.domain == 0);
   Node bound({at(0x1), at(0x40)}, near_rows);
   CHECK(bound.settled(0).cached_ps_per_kib == 4'000'000);
   CHECK(bound.settled(0).across_ppb == whole_ppb);  // the one other is on the other socket
+  const wire::CopyPlace at_last = bound.ranks[1].seat.share.copies_at;
+  CHECK(at_last.region == 4);
+  CHECK(at_last.socket == 1);
+  CHECK(at_last.memory_socket == 1);
+  CHECK(at_last.domain == 2);
+  Node afar({at(0x1, 0b1000)}, near_rows);
+  CHECK(afar.settled(0).copies_at.socket == 0);
+  CHECK(afar.settled(0).copies_at.memory_socket == 1);
   CHECK(free.pages[0].share.across_ppb == 0);
   Node alone({at(0)}, near_rows);
   alone.places.settle_all(0);

@@ -17,6 +17,7 @@
 #include "core/nic/nic_spec.hpp"
 #include "core/spec/fields.hpp"
 #include "core/spec/slow_parts.hpp"
+#include "rank/node_accounts.hpp"
 
 namespace dryfly {
 
@@ -128,17 +129,33 @@ wire::SlowNode slow_node(const SlowParts& slow, NodeId node) {
   return {.cpu_ppb = left(slow.cpus), .memory_ppb = left(slow.memories)};
 }
 
-wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t moved_offset) {
+wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t accounts_offset) {
   const NodeMemorySpec memory = node_memory_spec(spec);
-  return {.ps = memory.copy.ps,
-          .ps_per_kib = wire::picoseconds_per_kib(memory.copy_rate.bytes_per_s),
-          .cached = memory.cached.count,
-          .cross_ps = memory.cross_copy.ps,
-          .attaching = attaching_costs(spec),
-          .room = MovedMemory::room(memory.rate.bytes_per_s),
-          .crossing_room = MovedMemory::room(memory.socket_rate.bytes_per_s),
-          .moved_offset = moved_offset,
-          .sockets = memory.near.sockets()};
+  const auto domains = static_cast<std::uint32_t>(std::min<std::size_t>(memory.domains.size(), wire::domains_max));
+  wire::CopyCosts costs{
+      .ps = memory.copy.ps,
+      .ps_per_kib = wire::picoseconds_per_kib(memory.copy_rate.bytes_per_s),
+      .cached = memory.cached.count,
+      .cross_ps = memory.cross_copy.ps,
+      .attaching = attaching_costs(spec),
+      .room = MovedMemory::room(memory.rate.bytes_per_s),
+      .accounts_offset = accounts_offset,
+      .accounts_bytes = round_up(rank::NodeAccounts::bytes(domains, memory.near.sockets()), page_bytes),
+      .domains = domains,
+      .sockets = memory.near.sockets()};
+  if (memory.link_rate.bytes_per_s != 0) costs.nic_ps_per_kib = wire::picoseconds_per_kib(memory.link_rate.bytes_per_s);
+  if (!memory.near.is_known()) return costs;
+  costs.crossing_room = MovedMemory::room(memory.socket_rate.bytes_per_s);
+  for (std::uint32_t domain = 0; domain < domains; ++domain) {
+    costs.domain_room[domain] = MovedMemory::room(memory.domains[domain].bytes_per_s);
+  }
+  static_assert(wire::distance_count == Nearness::distances);
+  for (std::size_t distance = 0; distance < Nearness::distances; ++distance) {
+    const Nearness::Way& way = memory.near.way(distance);
+    costs.cached_ps_per_kib[distance] = wire::picoseconds_per_kib(way.cached.bytes_per_s);
+    costs.copied_ps_per_kib[distance] = wire::picoseconds_per_kib(way.memory.bytes_per_s);
+  }
+  return costs;
 }
 
 wire::ComputeSettings compute_settings(const Spec& spec) {
@@ -166,11 +183,10 @@ Segment::Segment(const Spec& spec) {
   const std::uint64_t table_bytes = table_bytes_per_rank * ranks;
   const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
   const std::map<std::uint64_t, NodeOfJob> nodes = nodes_of(spec, ranks);
-  const std::uint64_t moved_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
-  const wire::CopyCosts copies = copy_costs(spec, moved_offset);
-  const std::uint64_t moved_bytes = sizeof(MovedMemory) * (1 + copies.sockets) * nodes.size();
+  const std::uint64_t accounts_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
+  const wire::CopyCosts copies = copy_costs(spec, accounts_offset);
   const wire::ServiceSettings service =
-      service_settings(spec, moved_offset + (nodes_share_memory ? round_up(moved_bytes, page_bytes) : 0));
+      service_settings(spec, accounts_offset + (nodes_share_memory ? copies.accounts_bytes * nodes.size() : 0));
   bytes_ = service.use_offset + round_up(service_use_bytes(service) * nodes.size(), page_bytes);
 
   descriptor_ = memfd_create("dryfly-run", MFD_CLOEXEC);

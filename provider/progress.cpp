@@ -15,6 +15,7 @@
 #include "provider/peer.hpp"
 #include "provider/streams.hpp"
 #include "provider/work.hpp"
+#include "rank/node_accounts.hpp"
 
 namespace dryfly::provider {
 
@@ -175,10 +176,15 @@ void reduced(Process& state, Operation& operation, const Event& event) {
 void handle(const Session& session, Operation& operation, const Event& event) {
   Process& state = session.state();
   int error = event.error;
+  // A receive says where the bytes go; what a read or a fetch brings back goes where the call said.
+  void* to = event.kind == EventKind::received ? reinterpret_cast<void*>(event.buffer) : operation.buffer;
+  rank::Channel& channel = session.channel();
+  if (event.place_length != 0 && channel.header().nodes_share_memory != 0 && gpu_of(to) == 0) {
+    const wire::RankPage& page = rank::NodeAccounts::page_of(channel.header(), channel.rank());
+    rank::NodeAccounts(channel.header(), page).moved_by_nic(channel.now(), event.place_length, true);
+  }
   if (has_payload(event)) {
-    // A receive says where the bytes go; what a read or a fetch brings back goes where the call said.
-    void* to = event.kind == EventKind::received ? reinterpret_cast<void*>(event.buffer) : operation.buffer;
-    const int placed = session.channel().place(event, to);
+    const int placed = channel.place(event, to);
     if (placed != 0 && error == 0) error = placed;
   }
   if ((event.flags & wire::event_flag::no_completion) != 0) return;

@@ -9,8 +9,8 @@ void Baton::ask_again() {
 }
 
 void Baton::give_back() {
-  page_->baton_end_ps = self_->now();
-  page_->baton_ends.fetch_add(1, std::memory_order_seq_cst);
+  page_->baton_end.at_ps = self_->now();
+  page_->baton_end.count.fetch_add(1, std::memory_order_seq_cst);
   page_->clock_ps.store(self_->now(), std::memory_order_seq_cst);
   attention_.raise();
 }

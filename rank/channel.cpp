@@ -5,6 +5,8 @@
 
 #include <new>
 
+#include "rank/node_accounts.hpp"
+
 namespace dryfly::rank {
 
 namespace {
@@ -50,6 +52,7 @@ void Channel::join() {
   self_->page = attachment_.page;
   self_->header = attachment_.header;
   attachment_.page->place = self_->place;
+  attachment_.page->copier.process = static_cast<std::uint32_t>(getpid());
   self_->publish = [] { get()->publish(); };
   self_->gate = [](GateKind kind) { return get()->gate(kind); };
   self_->attached.store(1, std::memory_order_release);
@@ -79,6 +82,9 @@ void push_for_stream(Channel& channel, Command& command, std::uint64_t at_ps) {
 
 bool Channel::push_with_payload(Command& command, const void* payload, std::uint64_t length, bool stable) {
   if (!payloads_.prepare(command, payload, length, stable)) return false;
+  if (command.gpu == 0 && baton_.is_used()) {
+    NodeAccounts(*attachment_.header, *attachment_.page).moved_by_nic(now(), length, false);
+  }
   push(command, payload);
   return true;
 }

@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 15;
+inline constexpr std::uint32_t version = 16;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -134,6 +134,16 @@ constexpr std::uint64_t picoseconds_per_kib(std::uint64_t bytes_per_s) {
   return kib_ps / bytes_per_s;
 }
 
+// Where a rank copies: its core, and the memory that its buffers are in (docs/model/on-node.md#places).
+struct CopyPlace {
+  std::uint16_t region;  // one more than the number of the core's L3 region; 0: not known, all cores are alike
+  std::uint8_t socket;   // of the core
+  std::uint8_t memory_socket;
+  std::uint32_t domain;  // that the memory is bound to, one more than its number; 0: none
+};
+inline constexpr std::uint32_t distance_count = 3;  // of Nearness
+inline constexpr std::uint32_t domains_max = 64;
+
 // What copying costs a rank.
 struct CopyCosts {
   std::uint64_t ps;             // each time, to or from memory that the ranks of a node share
@@ -141,12 +151,19 @@ struct CopyCosts {
   std::uint64_t cached;         // bytes: what is not longer than that stays in caches
   std::uint64_t cross_ps;       // a call that copies out of another process's memory
   RegistrationCosts attaching;  // of another process's memory (XPMEM)
-  // With `nodes_share_memory`: bytes for which there is room in an interval of a MovedMemory, of the memory of a node
-  // and of the link between its sockets, each way; 0: it has no rate. And where these lie: for each node of the job its
-  // memory's and those of what comes to each of its sockets.
+  // Of a core, by distance, in caches and out of memory; 0: not known.
+  std::uint64_t cached_ps_per_kib[distance_count];
+  std::uint64_t copied_ps_per_kib[distance_count];
+  // With `nodes_share_memory`: bytes for which there is room in an interval of a MovedMemory, of the memory of a node,
+  // of each of its NUMA domains, and of the link between two sockets, each way; 0: it has no rate. And where these lie:
+  // rank/node_accounts.hpp.
   std::uint64_t room;
+  std::uint64_t domain_room[domains_max];
   std::uint64_t crossing_room;
-  std::uint64_t moved_offset;
+  std::uint64_t nic_ps_per_kib;  // of a payload of a NIC; 0: it takes none of it
+  std::uint64_t accounts_offset;
+  std::uint64_t accounts_bytes;  // of each node
+  std::uint32_t domains;
   std::uint32_t sockets;
 };
 
@@ -342,7 +359,7 @@ struct NodeShare {
   std::uint64_t cached_ps_per_kib;
   std::uint64_t copied_ps_per_kib;
   std::uint64_t across_ppb;  // of the others on its node those on other sockets; 0 where nobody knows
-  std::uint32_t socket;
+  CopyPlace copies_at;
   std::uint32_t node_of_job;  // which of the job's nodes it is; this and the next never change
   SlowNode slow;
 };
@@ -369,6 +386,17 @@ struct NewsRing {
   News news[most];
 };
 
+// When a rank gave the baton of its node back last, and how often it has.
+struct BatonEnd {
+  std::uint64_t at_ps;
+  std::atomic<std::uint32_t> count;
+};
+// By the number of its process, from where a rank copies: of its share, once it has copied.
+struct Copier {
+  std::uint32_t process;
+  CopyPlace at;
+};
+
 struct alignas(64) RankPage {
   // Written by the rank.
   alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
@@ -376,8 +404,7 @@ struct alignas(64) RankPage {
   std::atomic<std::uint64_t> event_tail;            // bytes consumed, ever
   std::atomic<std::uint64_t> copies_done;           // copy orders executed, ever
   GateRequest gate;
-  std::uint64_t baton_end_ps;             // when it gave the baton back last
-  std::atomic<std::uint32_t> baton_ends;  // counts that
+  BatonEnd baton_end;
   std::atomic<std::uint32_t> asleep;      // waits on `released` by futex
   std::atomic<std::uint32_t> call_index;  // the MPI call it is in (profile index + 1), 0: none
   std::atomic<std::uint64_t> call_count;  // MPI calls entered, ever
@@ -385,6 +412,7 @@ struct alignas(64) RankPage {
   // 1: the library looks at memory that others' NICs change; such changes come at their instants (docs/decision/0006).
   std::atomic<std::uint32_t> watches_memory;
   NodePlace place;
+  Copier copier;
   // Written by the conductor.
   // Futex word: the ticket of the gate request released last, above a count of nudges. A nudge wakes a waiting rank
   // without releasing it, to serve the conductor or to copy payloads.

@@ -108,8 +108,11 @@ void Nics::restart() {
 
 NicTotals Nics::totals() const { return implementation_->totals; }
 std::vector<NicCounters> Nics::counters() const { return implementation_->transport.counters().sorted(); }
-std::uint64_t Nics::events_scheduled() const { return implementation_->transport.events_scheduled(); }
-std::uint64_t Nics::events_pending() const { return implementation_->transport.events_pending(); }
+std::uint64_t Nics::events_scheduled() const { return implementation_->transport.events().scheduled; }
+std::uint64_t Nics::events_pending() const {
+  const nic::Transport::Events& events = implementation_->transport.events();
+  return events.scheduled - events.handled;
+}
 bool Nics::at_rest() const {
   return implementation_->messages.at_rest() && implementation_->remote_memory.at_rest() &&
          implementation_->reductions.at_rest();

@@ -74,26 +74,31 @@ class NodeMemory {
     if (size > spec_.cached) return room_ != 0 || crossing_room_ != 0;
     return crossing_room_ != 0 && way.copier.core.socket != way.other.core.socket;
   }
-  // A NIC reads a payload of the end-point there from that instant on, or writes it, at the rate of its link. Returns
-  // when it has.
-  Instant moves(NodeId node, Instant begin, Bytes size, const CopyPlace& place, bool writes) {
-    const Duration alone = transmission_time(size, spec_.link_rate);
-    if (room_ != 0) {
-      account(moved_[node]).end_of(begin.ps, alone.ps, size.count, room_at(node));
-      through_domain(node, place.domain, begin, alone, size);
-    }
-    across(node, writes ? place.nic_socket : place.socket, writes ? place.socket : place.nic_socket, begin, alone,
-           size);
-    return begin + alone;
+  // A NIC reads a payload of the end-point there from that instant on, or writes it, at the rate of its link and one
+  // after the other. What leaves is in caches as what is copied is; what arrives is written to memory.
+  void nic_reads(NicId nic, NodeId node, Instant begin, Bytes size, const CopyPlace& place) {
+    if (size > spec_.cached) move(read_until_[nic], node, begin, size, place, place.socket, place.nic_socket);
+  }
+  void nic_writes(NicId nic, NodeId node, Instant begin, Bytes size, const CopyPlace& place) {
+    if (size != Bytes{0}) move(written_until_[nic], node, begin, size, place, place.nic_socket, place.socket);
   }
   bool is_limited() const { return spec_.link_rate.bytes_per_s != 0 && (room_ != 0 || crossing_room_ != 0); }
-  // What leaves is in caches as what is copied is, and what arrives is written to memory.
-  bool stays_in_caches(Bytes size) const { return size <= spec_.cached; }
 
  private:
   static MovedMemory& account(std::unique_ptr<MovedMemory>& moved) {
     if (!moved) moved = std::make_unique<MovedMemory>();
     return *moved;
+  }
+  void move(Instant& until, NodeId node, Instant begin, Bytes size, const CopyPlace& place, std::uint32_t from,
+            std::uint32_t to) {
+    const Instant started = std::max(begin, until);
+    const Duration alone = transmission_time(size, spec_.link_rate);
+    if (room_ != 0) {
+      account(moved_[node]).end_of(started.ps, alone.ps, size.count, room_at(node));
+      through_domain(node, place.domain, started, alone, size);
+    }
+    across(node, from, to, started, alone, size);
+    until = started + alone;
   }
   Instant copied_in_caches(NodeId node, Instant started, Bytes size, const CopyWay& way) {
     const std::size_t distance = spec_.near.distance(way.from().core, way.to().core);
@@ -143,6 +148,8 @@ class NodeMemory {
   const NodeMemorySpec& spec_;
   std::uint64_t room_;  // bytes of an interval
   std::uint64_t crossing_room_;
+  std::map<NicId, Instant> read_until_;
+  std::map<NicId, Instant> written_until_;
   std::map<NodeId, std::unique_ptr<MovedMemory>> moved_;
   std::map<std::pair<NodeId, std::uint32_t>, std::unique_ptr<MovedMemory>> of_domain_;
   std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t>, std::unique_ptr<MovedMemory>> crossed_;  // from, to

@@ -55,10 +55,7 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
 void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place,
                      const EndpointSettings& settings) {
   if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
-  if (nic.value >= next_command_.size()) {
-    next_command_.resize(nic.value + std::size_t{1});
-    moving_until_.resize(nic.value + std::size_t{1});
-  }
+  if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});
   std::unique_ptr<Port>& at = ports_[endpoint.value];
   DRYFLY_CHECK(!at || at->node == node);
   if (!at) at = std::make_unique<Port>();
@@ -195,7 +192,11 @@ void Transport::begin_copy(EndpointId by, const Copy& copy) {
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
   const Arrival arrival{Parcel::of_handle(handle), switch_hops};
   if (!ends_in_memory(arrival.parcel.step)) return recipient_.arrived(arrival.parcel, arrival.switch_hops);
-  if (cores_copy_) writes_memory(arrival.parcel);
+  if (cores_copy_) {
+    const Landing landing = recipient_.landing_of(arrival.parcel);
+    const Port& target = port(landing.at);
+    if (landing.gpu == 0) memory_.nic_writes(target.nic, target.node, engine_.now(), landing.size, target.at);
+  }
   if (paths_differ_) {
     const Landing landing = recipient_.landing_of(arrival.parcel);
     Port& target = port(landing.at);
@@ -237,7 +238,7 @@ void Transport::hold(Parcel parcel, Duration time) {
 }
 
 void Transport::handle(Event event) {
-  ++events_handled_;
+  ++events_.handled;
   const Stage stage = stage_of(event);
   const EndpointId endpoint{static_cast<std::uint32_t>(event.key)};
   Arrival arrival;
@@ -294,7 +295,10 @@ void Transport::handle(Event event) {
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) {
   paths_differ_ |= journey.ends.to != 0;
-  if (cores_copy_ && journey.ends.from == 0) reads_memory(port(journey.from), journey.size);
+  if (cores_copy_ && journey.ends.from == 0) {
+    const Port& source = port(journey.from);
+    memory_.nic_reads(source.nic, source.node, engine_.now(), journey.size, source.at);
+  }
   return {port(journey.from).nic,
           port(journey.to).nic,
           journey.size,
@@ -306,23 +310,9 @@ Transfer Transport::transfer(const Journey& journey, Parcel parcel) {
           journey.ends.to};
 }
 
-void Transport::reads_memory(const Port& source, Bytes size) {
-  if (memory_.stays_in_caches(size)) return;
-  Instant& until = moving_until_[source.nic.value][0];
-  until = memory_.moves(source.node, std::max(until, engine_.now()), size, source.at, false);
-}
-
-void Transport::writes_memory(Parcel parcel) {
-  const Landing landing = recipient_.landing_of(parcel);
-  if (landing.gpu != 0 || landing.size == Bytes{0}) return;
-  const Port& target = port(landing.at);
-  Instant& until = moving_until_[target.nic.value][1];
-  until = memory_.moves(target.node, std::max(until, engine_.now()), landing.size, target.at, true);
-}
-
 void Transport::schedule(Instant at, Stage stage, EndpointId endpoint) {
   constexpr auto component = static_cast<std::uint64_t>(ComponentClass::nic) << component_class_shift;
-  ++events_scheduled_;
+  ++events_.scheduled;
   engine_.schedule(at, component | static_cast<std::uint64_t>(stage) << stage_shift | endpoint.value);
 }
 

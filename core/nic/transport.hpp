@@ -76,9 +76,12 @@ class Transport final : public Handler, public TransferSink {
   // Of the NIC that the end-point is on.
   NicCounters& counters_of(EndpointId endpoint) { return counters_.at(port(endpoint).counters); }
   CounterBank& counters() { return counters_; }
-  // Events of these stages that there have been, and those that are still to come.
-  std::uint64_t events_scheduled() const { return events_scheduled_; }
-  std::uint64_t events_pending() const { return events_scheduled_ - events_handled_; }
+  // Of these stages.
+  struct Events {
+    std::uint64_t scheduled = 0;
+    std::uint64_t handled = 0;
+  };
+  const Events& events() const { return events_; }
 
   void handle(Event event) override;
   void prefetch(Event event, unsigned stage) const override;
@@ -149,9 +152,6 @@ class Transport final : public Handler, public TransferSink {
   }
   Transfer transfer(const Journey& journey, Parcel parcel);
   void begin_copy(EndpointId by, const Copy& copy);
-  // Payloads that NICs read from the memory of their node, and write there, where others copy in it.
-  void reads_memory(const Port& source, Bytes size);
-  void writes_memory(Parcel parcel);
   void submit(const Transfer& transfer);
   // Something waits to cross this link between sockets, which may be free now.
   void cross(std::uint32_t link);
@@ -165,17 +165,15 @@ class Transport final : public Handler, public TransferSink {
   CounterBank counters_;
   HostPaths paths_;
   NodeMemory memory_;
-  bool paths_differ_;                                 // some end-point's way is not the plain one
-  bool cores_copy_ = false;                           // some end-point is in memory
-  std::vector<std::unique_ptr<Port>> ports_;          // by end-point
-  std::vector<Instant> next_command_;                 // by NIC: when it may take another
-  std::vector<std::array<Instant, 2>> moving_until_;  // by NIC: what it has read of memory, and written
-  Fifo<Arrival> ingress_;                             // these four have one latency each, so one queue serves all NICs
+  bool paths_differ_;                         // some end-point's way is not the plain one
+  bool cores_copy_ = false;                   // some end-point is in memory
+  std::vector<std::unique_ptr<Port>> ports_;  // by end-point
+  std::vector<Instant> next_command_;         // by NIC: when it may take another
+  Fifo<Arrival> ingress_;                     // these four have one latency each, so one queue serves all NICs
   Fifo<Parcel> settled_;  // their acknowledgements are here, less the latency of the target's ingress
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
-  std::uint64_t events_scheduled_ = 0;
-  std::uint64_t events_handled_ = 0;
+  Events events_;
 };
 
 }  // namespace dryfly::nic

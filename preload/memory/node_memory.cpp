@@ -4,16 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "core/memory/moved.hpp"
 #include "preload/clock/software.hpp"
+#include "preload/memory/shared_copies.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
 
@@ -25,71 +25,33 @@ namespace {
 struct Region {
   std::atomic<std::uintptr_t> begin;
   std::atomic<std::uintptr_t> end;
+  std::uint64_t file;  // of which it is a mapping from that offset on
+  std::uint64_t offset;
 };
 constexpr std::size_t region_max = 256;
 constinit Region regions[region_max]{};
 std::atomic<std::size_t> region_count{0};
 
-bool lies_in_node_memory(const void* address) {
+bool find_piece(const void* address, SharedPiece& found) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const std::size_t count = region_count.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < count; ++i) {
-    if (at >= regions[i].begin.load(std::memory_order_relaxed) && at < regions[i].end.load(std::memory_order_relaxed)) {
+    const std::uintptr_t begin = regions[i].begin.load(std::memory_order_relaxed);
+    if (at >= begin && at < regions[i].end.load(std::memory_order_relaxed)) {
+      found = {regions[i].file, regions[i].offset + (at - begin)};
       return true;
     }
   }
   return false;
 }
 
-// When the memory of the node, and the link between its sockets, have moved what a core copies from that instant on;
-// the ranks of a node go in turn. Of what it `reads` there as much comes from another socket as there are ranks on
-// others.
-std::uint64_t moved_through_memory(std::uint64_t begin_ps, std::uint64_t alone_ps, std::uint64_t bytes, bool reads) {
-  wire::SegmentHeader& header = *dryfly_self.header;
-  const wire::CopyCosts& copies = header.copies;
-  const wire::NodeShare& share = dryfly_self.page->share;
-  auto* accounts = reinterpret_cast<MovedMemory*>(reinterpret_cast<char*>(&header) + copies.moved_offset) +
-                   std::size_t{share.node_of_job} * (1 + copies.sockets);
-  std::uint64_t end_ps = begin_ps + alone_ps;
-  if (copies.room != 0 && bytes > copies.cached) {
-    const std::uint64_t room = wire::SlowNode::less(copies.room, share.slow.memory_ppb);
-    end_ps = accounts[0].end_of(begin_ps, alone_ps, 2 * bytes, room);
-  }
-  if (reads && share.across_ppb != 0 && copies.crossing_room != 0) {
-    constexpr std::uint64_t whole_ppb = 1'000'000'000;
-    const auto crossing =
-        static_cast<std::uint64_t>(static_cast<unsigned __int128>(bytes) * share.across_ppb / whole_ppb);
-    end_ps = std::max(end_ps, accounts[1 + share.socket].end_of(begin_ps, alone_ps, crossing, copies.crossing_room));
-  }
-  return end_ps;
-}
-
-void charge(std::size_t bytes, bool reads) {
-  if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return;
-  dryfly_self.has_acted.store(1, std::memory_order_relaxed);
-  reach_node_memory(bytes);
-  const wire::CopyCosts& copies = dryfly_self.header->copies;
-  const wire::NodeShare& share = dryfly_self.page->share;
-  const std::uint64_t by_place_ps = bytes > copies.cached ? share.copied_ps_per_kib : share.cached_ps_per_kib;
-  std::uint64_t alone_ps = bytes * (by_place_ps != 0 ? by_place_ps : copies.ps_per_kib) / 1024;
-  if (bytes > copies.cached) alone_ps = wire::SlowNode::longer(alone_ps, dryfly_self.page->share.slow.memory_ppb);
-  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
-  const std::uint64_t end_ps = dryfly_self.now();
-  const std::uint64_t moved_until_ps = moved_through_memory(end_ps - alone_ps, alone_ps, bytes, reads);
-  if (moved_until_ps > end_ps) dryfly_self.now_ps.fetch_add(moved_until_ps - end_ps, std::memory_order_relaxed);
-}
-
-// Of the kernel, which copies out of another process's memory.
-void charge_call() {
-  if (phase() != Phase::running || dryfly_self.header == nullptr) return;
-  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(dryfly_self.header->copies.cross_ps), std::memory_order_relaxed);
-}
-
 void charge_copy(const void* target, const void* source, std::size_t bytes) {
   dryfly_self.copies.store(dryfly_self.copies.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  const bool reads = lies_in_node_memory(source);
-  if (reads || lies_in_node_memory(target)) {
-    charge(bytes, reads);
+  SharedPiece piece{};
+  if (find_piece(source, piece)) {
+    charge_read(piece, bytes);
+  } else if (find_piece(target, piece)) {
+    charge_written(piece, bytes);
   } else {
     charge_copied(bytes);
   }
@@ -108,10 +70,7 @@ void* watched_memmove(void* target, const void* source, std::size_t bytes) {
 ssize_t watched_process_vm_readv(pid_t process, const iovec* here, unsigned long here_count, const iovec* there,
                                  unsigned long there_count, unsigned long flags) {
   const ssize_t got = process_vm_readv(process, here, here_count, there, there_count, flags);
-  if (got > 0) {
-    charge_call();
-    charge(static_cast<std::size_t>(got), true);
-  }
+  if (got > 0) charge_read_of(process, static_cast<std::size_t>(got));
   return got;
 }
 
@@ -123,6 +82,10 @@ void* watched_mmap(void* wanted, std::size_t bytes, int protection, int flags, i
   while (place < count && regions[place].end.load(std::memory_order_relaxed) != 0) ++place;
   if (place == region_max) return mapped;
   const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
+  struct stat facts{};
+  if (fstat(file, &facts) != 0) return mapped;
+  regions[place].file = facts.st_ino ^ (std::uint64_t{facts.st_dev} << 40);
+  regions[place].offset = static_cast<std::uint64_t>(offset);
   regions[place].begin.store(begin, std::memory_order_relaxed);
   regions[place].end.store(begin + bytes, std::memory_order_relaxed);
   if (place == count) region_count.store(count + 1, std::memory_order_release);

@@ -1,0 +1,171 @@
+#include "preload/memory/shared_copies.hpp"
+
+#include <algorithm>
+
+#include "preload/clock/software.hpp"
+#include "preload/rank.hpp"
+#include "rank/node_accounts.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+using Pages = rank::NodeAccounts::Pages;
+using wire::CopyPlace;
+
+constexpr std::size_t across_sockets = wire::distance_count - 1;
+constexpr std::uint64_t whole_ppb = 1'000'000'000;
+
+rank::NodeAccounts accounts() { return {*dryfly_self.header, *dryfly_self.page}; }
+bool is_known(const CopyPlace& place) { return place.region != 0; }
+
+std::size_t distance(const CopyPlace& one, const CopyPlace& other) {
+  if (one.region == other.region) return 0;
+  return one.socket == other.socket ? 1 : across_sockets;
+}
+
+// A copy by this rank's core, whose own place is known; `other` is whose bytes they are, or who has the lines that they
+// go to.
+struct Copy {
+  std::size_t bytes;
+  bool reads;
+  CopyPlace own;
+  CopyPlace other;
+
+  bool stays() const { return bytes <= dryfly_self.header->copies.cached; }
+  const CopyPlace& from() const { return reads ? other : own; }
+  const CopyPlace& to() const { return reads ? own : other; }
+  bool crosses_sockets() const {
+    return stays() ? own.socket != other.socket
+                   : from().memory_socket != own.socket || to().memory_socket != own.socket;
+  }
+  std::uint64_t ps_per_kib() const {
+    const wire::CopyCosts& copies = dryfly_self.header->copies;
+    return stays() ? copies.cached_ps_per_kib[distance(own, other)]
+                   : copies.copied_ps_per_kib[crosses_sockets() ? across_sockets : 0];
+  }
+  std::uint64_t end_ps(std::uint64_t begin_ps, std::uint64_t alone_ps) const {
+    rank::NodeAccounts moved = accounts();
+    if (stays()) {
+      return std::max(begin_ps + alone_ps, moved.across(from().socket, to().socket, begin_ps, alone_ps, bytes));
+    }
+    return std::max({begin_ps + alone_ps, moved.through_memory(begin_ps, alone_ps, 2 * bytes),
+                     moved.through_domain(from().domain, begin_ps, alone_ps, bytes),
+                     moved.through_domain(to().domain, begin_ps, alone_ps, bytes),
+                     moved.across(from().memory_socket, own.socket, begin_ps, alone_ps, bytes),
+                     moved.across(own.socket, to().memory_socket, begin_ps, alone_ps, bytes)});
+  }
+};
+
+// The same where nobody knows who has what is copied: as in the mean with the others of the node, if that is known.
+struct MeanCopy {
+  std::size_t bytes;
+  bool reads;
+
+  bool stays() const { return bytes <= dryfly_self.header->copies.cached; }
+  std::uint64_t ps_per_kib() const {
+    const wire::CopyCosts& copies = dryfly_self.header->copies;
+    const wire::NodeShare& share = dryfly_self.page->share;
+    const std::uint64_t by_place_ps = stays() ? share.cached_ps_per_kib : share.copied_ps_per_kib;
+    return by_place_ps != 0 ? by_place_ps : copies.ps_per_kib;
+  }
+  std::uint64_t end_ps(std::uint64_t begin_ps, std::uint64_t alone_ps) const {
+    const wire::NodeShare& share = dryfly_self.page->share;
+    rank::NodeAccounts moved = accounts();
+    std::uint64_t end_ps = begin_ps + alone_ps;
+    if (!stays()) end_ps = std::max(end_ps, moved.through_memory(begin_ps, alone_ps, 2 * bytes));
+    if (!reads || share.across_ppb == 0) return end_ps;
+    __extension__ using Wide = unsigned __int128;
+    const auto crossing = static_cast<std::uint64_t>(Wide{bytes} * share.across_ppb / whole_ppb);
+    const std::uint32_t sockets = dryfly_self.header->copies.sockets;
+    const std::uint32_t other = (share.copies_at.socket + 1U) % sockets;
+    return std::max(end_ps, moved.across(other, share.copies_at.socket, begin_ps, alone_ps, crossing));
+  }
+};
+
+template <class Copy>
+void charge(const Copy& copy) {
+  const wire::CopyCosts& copies = dryfly_self.header->copies;
+  std::uint64_t alone_ps = copy.bytes * copy.ps_per_kib() / 1024;
+  if (!copy.stays()) alone_ps = wire::SlowNode::longer(alone_ps, dryfly_self.page->share.slow.memory_ppb);
+  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
+  const std::uint64_t end_ps = dryfly_self.now();
+  const std::uint64_t moved_until_ps = copy.end_ps(end_ps - alone_ps, alone_ps);
+  if (moved_until_ps > end_ps) dryfly_self.now_ps.fetch_add(moved_until_ps - end_ps, std::memory_order_relaxed);
+}
+
+void charge(std::size_t bytes, bool reads, const CopyPlace& other) {
+  const CopyPlace& own = dryfly_self.page->share.copies_at;
+  if (is_known(own) && is_known(other)) {
+    charge(Copy{bytes, reads, own, other});
+  } else {
+    charge(MeanCopy{bytes, reads});
+  }
+}
+
+// What the rank does next counts as a copy, and others may see from where it copies.
+bool begins(std::size_t bytes) {
+  if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return false;
+  dryfly_self.has_acted.store(1, std::memory_order_relaxed);
+  dryfly_self.page->copier.at = dryfly_self.page->share.copies_at;
+  reach_node_memory(bytes);
+  return true;
+}
+
+// A library reads one long message after the other in one call: those of the node whose clocks are earlier come first,
+// so that they share what the memory carries meanwhile.
+void let_others_come_first() {
+  const rank::CallMode mode = dryfly_self.mode();
+  const bool has_baton = mode == rank::CallMode::blocking || mode == rank::CallMode::testing;
+  if (has_baton && !dryfly_self.has_threads()) dryfly_self.gate(wire::GateKind::baton);
+}
+
+// None: it has not copied yet, or is no rank of this node.
+CopyPlace place_of(pid_t process) {
+  const auto wanted = static_cast<std::uint32_t>(process);
+  const wire::SegmentHeader& header = *dryfly_self.header;
+  static std::uint32_t found = 0;  // last time, which most often it is again
+  for (std::uint32_t tried = 0; tried < header.rank_count; ++tried) {
+    const wire::Copier& copier = rank::NodeAccounts::page_of(header, found).copier;
+    if (copier.process == wanted) return copier.at;
+    found = (found + 1) % header.rank_count;
+  }
+  return {};
+}
+
+}  // namespace
+
+void charge_written(const SharedPiece& piece, std::size_t bytes) {
+  if (!begins(bytes)) return;
+  const CopyPlace& own = dryfly_self.page->share.copies_at;
+  if (!is_known(own)) return charge(bytes, false, {});
+  Pages& pages = accounts().pages();
+  const Pages::Page* first = pages.find(Pages::name_of(piece.file, piece.offset));
+  charge(bytes, false, first != nullptr && is_known(first->reader) ? first->reader : own);
+  for (std::uint64_t at = piece.offset / Pages::page_bytes * Pages::page_bytes; at < piece.offset + bytes;
+       at += Pages::page_bytes) {
+    pages.written(Pages::name_of(piece.file, at), own);
+  }
+}
+
+void charge_read(const SharedPiece& piece, std::size_t bytes) {
+  if (!begins(bytes)) return;
+  const CopyPlace& own = dryfly_self.page->share.copies_at;
+  if (!is_known(own)) return charge(bytes, true, {});
+  Pages& pages = accounts().pages();
+  const Pages::Page* first = pages.find(Pages::name_of(piece.file, piece.offset));
+  charge(bytes, true, first != nullptr ? first->writer : CopyPlace{});
+  for (std::uint64_t at = piece.offset / Pages::page_bytes * Pages::page_bytes; at < piece.offset + bytes;
+       at += Pages::page_bytes) {
+    pages.read(Pages::name_of(piece.file, at), own);
+  }
+}
+
+void charge_read_of(pid_t process, std::size_t bytes) {
+  if (!begins(bytes)) return;
+  let_others_come_first();
+  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(dryfly_self.header->copies.cross_ps), std::memory_order_relaxed);
+  charge(bytes, true, place_of(process));
+}
+
+}  // namespace dryfly::preload

@@ -1,0 +1,25 @@
+// What a copy to or from memory that the ranks of a node share takes a rank, as the conductor has it of end-points that
+// share memory (core/nic/node_memory.hpp): by how far the core is that has what is copied, or else by where it is in
+// the mean. Models docs/model/on-node.md#places.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dryfly::preload {
+
+// A piece of shared memory: which file it is of, and where in that.
+struct SharedPiece {
+  std::uint64_t file;
+  std::uint64_t offset;
+};
+
+// The rank writes so many bytes there, or reads what others have written.
+void charge_written(const SharedPiece& piece, std::size_t bytes);
+void charge_read(const SharedPiece& piece, std::size_t bytes);
+// The kernel reads them out of another process's memory.
+void charge_read_of(pid_t process, std::size_t bytes);
+
+}  // namespace dryfly::preload

@@ -1,0 +1,71 @@
+"""What the ranks of a node share carries what it carries, and no more: its memory, each NUMA domain's, and the link
+between its sockets, by MPI's own shared memory and by LINKx (docs/model/on-node.md#memory-of-a-node)."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Dryfly
+from harness import ROOT
+
+from dryfly.apps import benchmarks
+from dryfly.machine.load import load
+
+SHARED = ("--mpi", "mpich", "--on-node", "shared")
+LINKX = ("--mpi", "openmpi", "--provider", "linkx")
+WAYS = pytest.mark.parametrize("how", [SHARED, LINKX], ids=["shared", "linkx"])
+# Two sockets of 64 cores, in L3 regions of 8.
+_NODE = ("run", "--machine", "perlmutter-cpu", "--set", "node.near.places=on", "--compute", "none", "--quiet")
+
+
+def table(dryfly: Dryfly, name: str, cores: str, *options: str, sizes: str, more: tuple[str, ...]) -> benchmarks.Table:
+    source = ROOT / "programs" / "benchmark" / f"{name}.c"
+    ranks = str(cores.count(":"))
+    job = (*_NODE, "-N", "1", "--ppn", ranks, "--cpu-bind", cores, *options)
+    return benchmarks.read(dryfly(*job, "--", source, "-m", sizes, *more).succeeded().stdout)
+
+
+@WAYS
+def test_pairs_across_sockets_share_the_link(dryfly: Dryfly, how: tuple[str, ...]) -> None:
+    """MPICH's copies were held to it in the mean over the ranks of a node: pairs that all cross had 18 of 10 GB/s."""
+    cores = "list:" + ":".join(str(core) for core in (*range(8), *range(64, 72)))
+    found = table(dryfly, "mbw_mr", cores, *how, "--set", "node.socket_rate=10 GB/s", sizes="65536:2097152",
+                  more=("-i", "2", "-W", "16"))  # fmt: skip
+    for size, rate in found.items():
+        assert 9_000 <= rate <= 10_000, f"{size} B: {rate} MB/s"
+
+
+def test_the_farther_the_slower(dryfly: Dryfly) -> None:
+    """Each two within a socket, and across, are taken at their own distance: a message of 4 KiB, copied in and out."""
+    latency = [
+        table(dryfly, "latency", cores, *SHARED, sizes="4096:4096", more=("-i", "20"))[4096]
+        for cores in ("list:0:1", "list:0:8", "list:0:64")
+    ]
+    assert latency[0] < 0.8 * latency[1]
+    assert latency[1] < 0.8 * latency[2]
+    # Pairs within regions are as quick beside others: who has written what a rank copies is known.
+    beside = table(dryfly, "multi_lat", "list:0:64:1:65", *SHARED, sizes="4096:4096", more=("-i", "20"))[4096]
+    assert beside == pytest.approx(latency[0], rel=0.05)
+
+
+@pytest.mark.parametrize(("memories", "crosses"), [("list:0:0", False), ("list:4:0", True), ("list:0:4", True)])
+def test_bound_memory_on_the_other_socket_slows_copies(dryfly: Dryfly, memories: str, crosses: bool) -> None:
+    """Of 32 MiB, which no cache holds: at what a core copies out of memory, or so many lines at a time from afar."""
+    machine = load("perlmutter-cpu")
+    rate, latency, line = (machine.number(f"node.near.{row}") for row in ("memory_rate", "memory_latency", "node_line"))
+    found = table(dryfly, "bw", "list:0:1", *LINKX, "--mem-bind", memories, sizes="33554432:33554432",
+                  more=("-i", "1", "-W", "2"))[33554432]  # fmt: skip
+    expected = rate * latency / line if crosses else rate
+    assert found == pytest.approx(expected / 1e6, rel=0.01)
+
+
+@WAYS
+def test_copies_and_payloads_of_nics_share_the_memory(dryfly: Dryfly, how: tuple[str, ...]) -> None:
+    """2 x 35 GB/s: four ranks copy, which could take 72 alone, while four others have their NIC move 48."""
+    source = ROOT / "programs" / "check" / "node_traffic.c"
+    job = (*_NODE, "-N", "2", "--ppn", "8", *how)
+    memory = ("--set", "compute.cpu.memory_rate=35 GB/s", "--set", "node.l3_size=1 KiB")
+    run = dryfly(*job, *memory, "--", source, "4194304", "8").succeeded()
+    copied, by_nic = ([float(word) for word in line.split()] for line in run.stdout.splitlines()[:2])
+    assert by_nic[0] / by_nic[1] > 45e9  # which comes first
+    assert by_nic[1] < copied[1]
+    assert 0.9 * 70e9 <= (copied[0] + by_nic[0]) / copied[1] <= 70e9
