@@ -9,6 +9,8 @@ from conftest import Dryfly, Programs
 from harness import ROOT
 
 from dryfly.apps import benchmarks
+from dryfly.case import near
+from dryfly.machine.load import load
 from dryfly.validate.asked import Asked
 from dryfly.validate.procedure import of_simulated
 
@@ -19,6 +21,12 @@ def figure(dryfly: Dryfly, program: Path, scenario: str, *options: str, size: st
     command = (*_COMMON, *options, *(("--faults", scenario) if scenario else ()), "--", program, "-m", size, "-i", "4")
     ((value, *_),) = benchmarks.read_rows(dryfly(*command).succeeded().stdout).values()
     return value
+
+
+def beyond_caches(per_node: int) -> str:
+    """A size that goes through memory where a node has so many ranks."""
+    longer = near.longest_cached(load("crusher"), per_node) + 4096
+    return f"{longer}:{longer}"
 
 
 @pytest.fixture
@@ -58,13 +66,13 @@ def test_slow_memory_halves_what_its_node_copies_and_slow_cores_what_they_do(
 ) -> None:
     bw = programs(ROOT / "programs" / "benchmark" / "bw.c")
     on_node = {
-        name: figure(dryfly, bw, given, *nodes(tmp_path, name, name), "--on-node", "shared", size="4M:4M")
+        name: figure(dryfly, bw, given, *nodes(tmp_path, name, name), "--on-node", "shared", size=beyond_caches(2))
         for name, given in (("crusher001", ""), ("crusher007", scenario), ("crusher003", scenario))
     }
     assert on_node["crusher007"] == pytest.approx(on_node["crusher001"], rel=1e-6)
     assert on_node["crusher003"] == pytest.approx(on_node["crusher001"] / 2, rel=0.02)
     bound = ("--on-node", "shared", "--cpu-bind", "cores")
-    both = figure(dryfly, bw, scenario, *nodes(tmp_path, "crusher003", "crusher003"), *bound, size="4M:4M")
+    both = figure(dryfly, bw, scenario, *nodes(tmp_path, "crusher003", "crusher003"), *bound, size=beyond_caches(2))
     assert both == pytest.approx(on_node["crusher003"], rel=0.02)
     latency = programs(ROOT / "programs" / "benchmark" / "latency.c")
     usual = figure(dryfly, latency, "", *nodes(tmp_path, "crusher001", "crusher007"), size="8:8")
@@ -76,13 +84,15 @@ def test_slow_memory_halves_what_its_node_copies_and_slow_cores_what_they_do(
 def test_each_node_copies_through_its_own_memory_where_ranks_are_bound(
     dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:
-    """Four pairs of a node ask for more than its memory has; those of another node have another memory."""
+    """Sixteen pairs of a node ask for more than its memory has; those of another node have another memory."""
     program = programs(ROOT / "programs" / "benchmark" / "mbw_mr.c")
     bound = ("--on-node", "shared", "--cpu-bind", "cores")
     one, two = (
-        figure(dryfly, program, "", *nodes(tmp_path, *names), *bound, size="4M:4M")
-        for names in (["crusher001"] * 8, ["crusher001", "crusher002"] * 8)
+        figure(dryfly, program, "", *nodes(tmp_path, *names), *bound, size=beyond_caches(32))
+        for names in (["crusher001"] * 32, ["crusher001", "crusher002"] * 32)
     )
+    assert one < 102_400  # each byte is read and written, at 204.8 GB/s in all
+    assert one < 0.8 * 16 * 8_900  # what sixteen cores copy by themselves
     assert two == pytest.approx(2 * one, rel=0.1)
 
 

@@ -14,7 +14,7 @@ _NONE = Placement(policy="packed", ranks=())
 
 
 def near_of(machine: str, *overrides: str) -> dict[str, int | str]:
-    return dict(spec_lines(load(machine, sets=("node.near.places=on", *overrides)), _NONE))
+    return dict(spec_lines(load(machine, sets=overrides), _NONE))
 
 
 def test_a_core_sees_two_lines_later_by_where_the_other_is() -> None:
@@ -39,22 +39,25 @@ def test_nothing_from_afar_is_faster_than_memory() -> None:
     assert lines["node.near.2.cached_bytes_per_s"] == 12 * 10**9
 
 
-def test_places_cost_nothing_unless_that_is_asked_for() -> None:
-    assert near_of("crusher", "node.near.places=off") == {}
-    assert spec_lines(load("crusher"), _NONE) == []
-    assert longest_cached(load("crusher"), 8) == 0
+def test_places_count_where_there_are_rows_and_can_be_turned_off() -> None:
+    assert near_of("crusher", "node.near.places=on") == near_of("crusher")
+    off = "node.near.places=off"
+    assert near_of("crusher", off) == {}
+    assert longest_cached(load("crusher", sets=(off,)), 8) == 0
 
 
-def test_places_are_refused_where_there_are_no_rows() -> None:
+def test_all_cores_are_alike_where_there_are_no_rows() -> None:
+    assert near_of("testbed") == {}
+    assert longest_cached(load("testbed"), 8) == 0
     with pytest.raises(UserError, match=r"machine testbed: node\.near\.places = on: accepted is off"):
-        near_of("testbed")
+        near_of("testbed", "node.near.places=on")
 
 
 @pytest.mark.parametrize(
     ("ranks", "longest"), [(8, (512 * KIB + 32 * MIB) // 2), (56, (512 * KIB + 32 * MIB // 7) // 2)]
 )
 def test_a_copy_stays_in_the_caches_that_a_rank_has(ranks: int, longest: int) -> None:
-    assert longest_cached(load("crusher", sets=("node.near.places=on",)), ranks) == longest
+    assert longest_cached(load("crusher"), ranks) == longest
 
 
 def test_rows_come_together() -> None:

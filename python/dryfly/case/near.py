@@ -23,13 +23,12 @@ _LINES = 2
 
 def spec_lines(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
     """Raises UserError where a machine has a part of the rows only, or none and `places` is on."""
-    if machine.optional("node.near.places") != "on":
-        return []
-    return [*_calls(machine), *_near(machine, placement)]
+    return [*_calls(machine), *_near(machine, placement)] if counts(machine) else []
 
 
 def counts(machine: Machine) -> bool:
-    """Whether copies cost by place. Raises UserError as spec_lines does."""
+    """Whether copies cost by place, as they do where a machine has the rows, unless `places` is off. Raises UserError
+    as spec_lines does."""
     return bool(_rows(machine))
 
 
@@ -43,11 +42,14 @@ def longest_cached(machine: Machine, per_node: int) -> int:
 
 def _rows(machine: Machine) -> dict[str, int]:
     """Empty where copies cost the same everywhere."""
-    if machine.optional("node.near.places") != "on":
+    places = machine.optional("node.near.places")
+    if places == "off":
         return {}
     given = {row: machine.optional(f"node.near.{row}") for row in _ROWS}
     missing = [row for row, value in given.items() if value is None]
     if len(missing) == len(_ROWS):
+        if places is None:
+            return {}
         raise UserError(
             f"machine {machine.name}: node.near.places = on: accepted is off, for it has no rows of node.near"
         )
@@ -64,8 +66,6 @@ def _rows(machine: Machine) -> dict[str, int]:
 
 def _near(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]:
     rows = _rows(machine)
-    if not rows:
-        return []
     names = NodeNames(machine)
     per_node = Counter(place.node for place in placement.ranks)
     node = node_of(machine, nics=max((names.nics(each) for each in per_node), default=most_nics(machine)))

@@ -220,8 +220,9 @@ FIELDS: dict[str, Field] = {
     "node.near.places": Field(
         choices=("on", "off"),
         required=False,
-        meaning="copies between ranks of a node cost by processor and place, as node.near says; "
-        "off, or not given: the same everywhere, by node.local_latency, node.local_rate and node.cached",
+        meaning="copies between ranks of a node cost by processor and place, as node.near says; not given: on "
+        "where all rows of node.near are; off: the same everywhere, by node.local_latency, node.local_rate and "
+        "node.cached",
     ),
     "node.near.l3_line": optional(time("", "a cache line goes from core to core of an L3 region", most=10**6)),
     "node.near.socket_line": optional(time("", "between two L3 regions of a socket", most=10**6)),
