@@ -49,7 +49,7 @@ constexpr std::uint32_t layers_along_x = 3;  // of a sample
 enum Draw : std::uint32_t {
   turn = 0,
   layer = (transforms_of_step + 1) * most_sample,
-  quarter = layer + most_sample,
+  quarter = layer + layers_along_x + axes - 1,
 };
 
 struct Phases {
@@ -212,22 +212,13 @@ Task Hacc::whole_steps(Rank& me) const {
   me.enter(0);
 }
 
-// The quarters of a part of the turns, in an order that is drawn.
-std::array<std::uint32_t, transforms_of_step> drawn_quarters(const RandomStream& draws, std::uint32_t part) {
-  std::array<std::uint32_t, transforms_of_step> quarters{};
-  for (std::uint32_t number = 0; number < quarters.size(); ++number) {
-    const std::uint32_t other = draws.below(Draw::quarter + part * transforms_of_step + number, number + 1);
-    quarters[number] = quarters[other];
-    quarters[other] = number;
-  }
-  return quarters;
-}
-
-// One from each of as many equal parts of all turns; the transforms of a step have theirs from a quarter of the part
-// each, where forward begins with what the others end with.
+// One from each of as many equal parts of all turns. The transforms of a step have theirs from a quarter of the part
+// each, in turn from part to part, so that none has more of the first quarters than of the last ones; forward begins
+// with what the others end with.
 std::vector<std::uint32_t> Hacc::drawn_turns(const RandomStream& draws, std::uint32_t number, bool forward,
                                              std::uint32_t count) const {
   constexpr std::uint64_t within = 1U << 20;  // a quarter, which may be less than a turn
+  const std::uint32_t first = draws.below(Draw::quarter, transforms_of_step);
   std::vector<std::uint32_t> drawn;
   for (std::uint32_t part = 0; part < count; ++part) {
     const std::uint32_t begin = part * turns() / count;
@@ -235,7 +226,8 @@ std::vector<std::uint32_t> Hacc::drawn_turns(const RandomStream& draws, std::uin
     const std::uint32_t own = Draw::turn + number * most_sample + part;
     std::uint64_t place = draws.below(own, within * transforms_of_step);
     if (number < transforms_of_step) {
-      const std::uint32_t quarter = drawn_quarters(draws, forward ? count - 1 - part : part)[number];
+      const std::uint32_t backwards = forward ? count - 1 - part : part;
+      const std::uint32_t quarter = (first + number + backwards) % transforms_of_step;
       place = place % within + (forward ? transforms_of_step - 1 - quarter : quarter) * within;
     }
     drawn.push_back(begin + static_cast<std::uint32_t>(place * (end - begin) / (within * transforms_of_step)));
