@@ -91,8 +91,7 @@ def test_each_node_copies_through_its_own_memory_where_ranks_are_bound(
         figure(dryfly, program, "", *nodes(tmp_path, *names), *bound, size=beyond_caches(32))
         for names in (["crusher001"] * 32, ["crusher001", "crusher002"] * 32)
     )
-    assert one < 102_400  # each byte is read and written, at 204.8 GB/s in all
-    assert one < 0.8 * 16 * 8_900  # what sixteen cores copy by themselves
+    assert one < 0.8 * 16 * 8_900  # what sixteen cores copy by themselves, MB/s
     assert two == pytest.approx(2 * one, rel=0.1)
 
 

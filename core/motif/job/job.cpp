@@ -239,6 +239,18 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
   return pending;
 }
 
+Duration Job::copy_time(std::uint32_t source, std::uint32_t target, Bytes size) const {
+  const bool stays = size.count <= cached_.count;
+  const std::uint64_t share =
+      stays ? SlowParts::whole_ppb : SlowParts::share_of(costs_.slow_memories, placement_.node_of(source));
+  Rate rate = costs_.copy_rate;
+  if (costs_.near.is_known()) {
+    const Nearness::Way& way = costs_.way(placement_, source, target);
+    rate = stays ? way.cached : way.memory;
+  }
+  return transmission_time(size, SlowParts::of(rate, share));
+}
+
 // The source's core copies; the target sees the last byte a latency later.
 void Job::copy_on_node(std::uint32_t message, Instant from) {
   const Record& record = records_[message];
@@ -247,18 +259,9 @@ void Job::copy_on_node(std::uint32_t message, Instant from) {
     schedule(carried + costs_.gpus.step, Kind::arrival, message);
     return finish_own(message, carried);
   }
-  const bool stays = record.bytes <= cached_.count;
-  const std::uint64_t share =
-      stays ? SlowParts::whole_ppb : SlowParts::share_of(costs_.slow_memories, placement_.node_of(record.rank));
-  Rate rate = costs_.copy_rate;
-  Duration latency = costs_.local_latency;
-  if (costs_.near.is_known()) {
-    const Nearness::Way& way =
-        costs_.near.way(costs_.core_of(placement_, record.rank), costs_.core_of(placement_, record.peer));
-    rate = stays ? way.cached : way.memory;
-    latency = way.latency;
-  }
-  const Instant copied = from + transmission_time(Bytes{record.bytes}, SlowParts::of(rate, share));
+  const Duration latency =
+      costs_.near.is_known() ? costs_.way(placement_, record.rank, record.peer).latency : costs_.local_latency;
+  const Instant copied = from + copy_time(record.rank, record.peer, Bytes{record.bytes});
   schedule(copied + latency, Kind::arrival, message);
   finish_own(message, copied);
 }

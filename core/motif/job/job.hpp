@@ -71,6 +71,9 @@ struct JobCosts {
   CorePlace core_of(const Placement& placement, std::uint32_t rank) const {
     return near.of_rank(rank % placement.per_node(), placement.per_node());
   }
+  const Nearness::Way& way(const Placement& placement, std::uint32_t one, std::uint32_t other) const {
+    return near.way(core_of(placement, one), core_of(placement, other));
+  }
   // Rather than that a NIC carries it.
   bool copies(const Placement& placement, std::uint32_t source, std::uint32_t target) const {
     return near_by_memory && placement.node_of(source) == placement.node_of(target);
@@ -129,6 +132,8 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
   // When the last rank had ended.
   Instant end() const;
   JobTotals totals() const;
+  // What a rank's core takes to copy so much for another rank of its node, where it copies at all.
+  Duration copy_time(std::uint32_t source, std::uint32_t target, Bytes size) const;
   // Of when each rank ended and what has been sent.
   std::uint64_t fingerprint() const;
 

@@ -46,7 +46,11 @@ constexpr std::uint32_t most_sample = 1000;
 constexpr std::uint32_t layers_along_x = 3;  // of a sample
 
 // Numbers of a sample's draws.
-enum Draw : std::uint32_t { turn = 0, layer = (transforms_of_step + 1) * most_sample };
+enum Draw : std::uint32_t {
+  turn = 0,
+  layer = (transforms_of_step + 1) * most_sample,
+  quarter = layer + layers_along_x + axes - 1,
+};
 
 struct Phases {
   std::uint16_t work, transforms, overload, sums;
@@ -104,7 +108,8 @@ struct Hacc {
   }
   Task whole_steps(Rank& me) const;
   Task layer_and_barrier(Rank& me, std::uint32_t direction) const;
-  std::vector<std::uint32_t> drawn_turns(const RandomStream& draws, std::uint32_t number, std::uint32_t count) const;
+  std::vector<std::uint32_t> drawn_turns(const RandomStream& draws, std::uint32_t number, bool forward,
+                                         std::uint32_t count) const;
   std::array<std::vector<Part>, 2> drawn_parts(std::uint64_t seed) const;
   void sampled_step(Stage& stage, Answer& answer) const;
 };
@@ -207,14 +212,25 @@ Task Hacc::whole_steps(Rank& me) const {
   me.enter(0);
 }
 
-// One from each of as many equal parts of all turns.
-std::vector<std::uint32_t> Hacc::drawn_turns(const RandomStream& draws, std::uint32_t number,
+// One from each of as many equal parts of all turns. The transforms of a step have theirs from a quarter of the part
+// each, in turn from part to part, so that none has more of the first quarters than of the last ones; forward begins
+// with what the others end with.
+std::vector<std::uint32_t> Hacc::drawn_turns(const RandomStream& draws, std::uint32_t number, bool forward,
                                              std::uint32_t count) const {
+  constexpr std::uint64_t within = 1U << 20;  // a quarter, which may be less than a turn
+  const std::uint32_t first = draws.below(Draw::quarter, transforms_of_step);
   std::vector<std::uint32_t> drawn;
   for (std::uint32_t part = 0; part < count; ++part) {
     const std::uint32_t begin = part * turns() / count;
     const std::uint32_t end = (part + 1) * turns() / count;
-    drawn.push_back(begin + draws.below(Draw::turn + number * most_sample + part, end - begin));
+    const std::uint32_t own = Draw::turn + number * most_sample + part;
+    std::uint64_t place = draws.below(own, within * transforms_of_step);
+    if (number < transforms_of_step) {
+      const std::uint32_t backwards = forward ? count - 1 - part : part;
+      const std::uint32_t quarter = (first + number + backwards) % transforms_of_step;
+      place = place % within + (forward ? transforms_of_step - 1 - quarter : quarter) * within;
+    }
+    drawn.push_back(begin + static_cast<std::uint32_t>(place * (end - begin) / (within * transforms_of_step)));
   }
   return drawn;
 }
@@ -263,7 +279,7 @@ std::array<std::vector<Part>, 2> Hacc::drawn_parts(std::uint64_t seed) const {
   const RandomStream draws(seed, 0, Purpose::workload);
   std::array<std::vector<Part>, 2> jobs;
   const auto add_transform = [&](std::size_t job, std::uint32_t number, bool forward, std::uint32_t count) {
-    jobs[job].push_back({.program = [this, forward, drawn = drawn_turns(draws, number, count)](Rank& me) {
+    jobs[job].push_back({.program = [this, forward, drawn = drawn_turns(draws, number, forward, count)](Rank& me) {
       return some_turns(me, forward, drawn);
     }});
   };

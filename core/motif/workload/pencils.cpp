@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/motif/job/job.hpp"
+
 namespace dryfly::motif {
 
 Triple Cut::place_of(std::uint32_t rank) const {
@@ -146,6 +148,30 @@ std::vector<Remap::Partner> Remap::Sample::targets(std::uint32_t rank) const {
   return targets;
 }
 
+// What copies to these, of those that are on the rank's node, take more than to all of its node's partners on the mean.
+double Remap::Sample::farther_ps(Rank& me, std::span<const Partner> some) const {
+  const Job& job = me.job();
+  double copies = 0;
+  double taken_ps = 0;
+  const auto add = [&](std::span<const Partner> partners, double& ps, double& count) {
+    for (const Partner& partner : partners) {
+      if (!job.costs().copies(job.placement(), me.id(), partner.rank)) continue;
+      const Bytes size{partner.points * remap_->of_point_.count};
+      ps += static_cast<double>(job.copy_time(me.id(), partner.rank, size).ps);
+      ++count;
+    }
+  };
+  add(some, taken_ps, copies);
+  if (copies == 0) return 0;
+  const Partners partners(remap_->from_, remap_->to_, me.id());
+  std::vector<Partner> all;
+  partners.add_in_turn(0, partners.others(), all);
+  double all_copies = 0;
+  double all_ps = 0;
+  add(all, all_ps, all_copies);
+  return taken_ps - all_ps / all_copies * copies;
+}
+
 Task Remap::Sample::run(Rank& me, std::uint32_t tag) {
   const Instant began = me.now();
   if (is_all()) {
@@ -166,9 +192,10 @@ Task Remap::Sample::run(Rank& me, std::uint32_t tag) {
   turns_run_ += some.size();
   turns_left_ += Partners(remap_->from_, remap_->to_, me.id()).others() - some.size();
   turns_counted_ += counted;
-  counted_ps_ += (sent - counted_from).ps;
   if (counted > 0) {
-    of_ranks_ps_[me.id()] = static_cast<float>((sent - counted_from).ps) / static_cast<float>(counted);
+    const double took_ps = static_cast<double>((sent - counted_from).ps) - farther_ps(me, std::span(some).last(counted));
+    counted_ps_ += took_ps;
+    of_ranks_ps_[me.id()] = static_cast<float>(took_ps) / static_cast<float>(counted);
   }
   waited_ps_ += (me.now() - sent).ps;
   run_ps_ += (me.now() - began).ps;
@@ -176,7 +203,7 @@ Task Remap::Sample::run(Rank& me, std::uint32_t tag) {
 
 double Remap::Sample::left_ps() const {
   if (turns_counted_ == 0) return 0;
-  const double each = static_cast<double>(counted_ps_) / static_cast<double>(turns_counted_);
+  const double each = counted_ps_ / static_cast<double>(turns_counted_);
   return each * static_cast<double>(turns_left_) / ranks();
 }
 

@@ -8,7 +8,9 @@
 // a rank sends to its first partners, and then to some in a row at another place of its list, of which the later half
 // say what all take that were left out. What ranks then wait for at the end, the slowest, grows with the number of
 // partners, by its root at least, if each is slow in turn, and in proportion to it at most, if it is always the same
-// ones. How much these are slow of themselves is seen by what two samples at other places say of the same ranks.
+// ones. How much these are slow of themselves is seen by what two samples at other places say of the same ranks. How long
+// a copy to a partner of one's node takes depends on where that one is; since a rank copies for all of them in the end,
+// a turn counts as if its copy took what it takes on the mean of them.
 //
 // Left out: packing, which is work and not a message.
 #pragma once
@@ -112,6 +114,7 @@ class Remap::Sample {
  private:
   double ranks() const { return remap_->from_.count(); }
   std::vector<Partner> targets(std::uint32_t rank) const;
+  double farther_ps(Rank& me, std::span<const Partner> some) const;
 
   const Remap* remap_;
   std::uint32_t turns_;
@@ -121,7 +124,7 @@ class Remap::Sample {
   std::uint64_t turns_left_ = 0;
   std::uint64_t turns_counted_ = 0;
   std::uint64_t run_ps_ = 0;
-  std::uint64_t counted_ps_ = 0;
+  double counted_ps_ = 0;
   std::uint64_t waited_ps_ = 0;
   std::vector<float> of_ranks_ps_;
 };
