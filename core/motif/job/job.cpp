@@ -239,16 +239,11 @@ Pending Job::send(Rank& rank, std::uint32_t to, std::uint32_t tag, Bytes size, L
   return pending;
 }
 
-Duration Job::copy_time(std::uint32_t source, std::uint32_t target, Bytes size) const {
+Duration Job::copy_time(std::uint32_t source, const Nearness::Way& way, Bytes size) const {
   const bool stays = size.count <= cached_.count;
   const std::uint64_t share =
       stays ? SlowParts::whole_ppb : SlowParts::share_of(costs_.slow_memories, placement_.node_of(source));
-  Rate rate = costs_.copy_rate;
-  if (costs_.near.is_known()) {
-    const Nearness::Way& way = costs_.way(placement_, source, target);
-    rate = stays ? way.cached : way.memory;
-  }
-  return transmission_time(size, SlowParts::of(rate, share));
+  return transmission_time(size, SlowParts::of(stays ? way.cached : way.memory, share));
 }
 
 // The source's core copies; the target sees the last byte a latency later.
@@ -259,10 +254,9 @@ void Job::copy_on_node(std::uint32_t message, Instant from) {
     schedule(carried + costs_.gpus.step, Kind::arrival, message);
     return finish_own(message, carried);
   }
-  const Duration latency =
-      costs_.near.is_known() ? costs_.way(placement_, record.rank, record.peer).latency : costs_.local_latency;
-  const Instant copied = from + copy_time(record.rank, record.peer, Bytes{record.bytes});
-  schedule(copied + latency, Kind::arrival, message);
+  const Nearness::Way way = costs_.way(placement_, record.rank, record.peer);
+  const Instant copied = from + copy_time(record.rank, way, Bytes{record.bytes});
+  schedule(copied + way.latency, Kind::arrival, message);
   finish_own(message, copied);
 }
 

@@ -71,7 +71,8 @@ struct JobCosts {
   CorePlace core_of(const Placement& placement, std::uint32_t rank) const {
     return near.of_rank(rank % placement.per_node(), placement.per_node());
   }
-  const Nearness::Way& way(const Placement& placement, std::uint32_t one, std::uint32_t other) const {
+  Nearness::Way way(const Placement& placement, std::uint32_t one, std::uint32_t other) const {
+    if (!near.is_known()) return {.latency = local_latency, .cached = copy_rate, .memory = copy_rate};
     return near.way(core_of(placement, one), core_of(placement, other));
   }
   // Rather than that a NIC carries it.
@@ -133,7 +134,9 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
   Instant end() const;
   JobTotals totals() const;
   // What a rank's core takes to copy so much for another rank of its node, where it copies at all.
-  Duration copy_time(std::uint32_t source, std::uint32_t target, Bytes size) const;
+  Duration copy_time(std::uint32_t source, std::uint32_t target, Bytes size) const {
+    return copy_time(source, costs_.way(placement_, source, target), size);
+  }
   // Of when each rank ended and what has been sent.
   std::uint64_t fingerprint() const;
 
@@ -164,6 +167,7 @@ class Job final : private Handler, private Outlets::Listener, private Reductions
   void wake_at(Rank& rank, Instant at);
   void wake(Rank& rank);
 
+  Duration copy_time(std::uint32_t source, const Nearness::Way& way, Bytes size) const;
   void copy_on_node(std::uint32_t message, Instant from);
   void arrive(std::uint32_t message);
   void match(std::uint32_t message, std::uint32_t receive, Instant at);

@@ -193,7 +193,8 @@ Task Remap::Sample::run(Rank& me, std::uint32_t tag) {
   turns_left_ += Partners(remap_->from_, remap_->to_, me.id()).others() - some.size();
   turns_counted_ += counted;
   if (counted > 0) {
-    const double took_ps = static_cast<double>((sent - counted_from).ps) - farther_ps(me, std::span(some).last(counted));
+    const double took_ps =
+        static_cast<double>((sent - counted_from).ps) - farther_ps(me, std::span(some).last(counted));
     counted_ps_ += took_ps;
     of_ranks_ps_[me.id()] = static_cast<float>(took_ps) / static_cast<float>(counted);
   }

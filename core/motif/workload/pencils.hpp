@@ -8,9 +8,9 @@
 // a rank sends to its first partners, and then to some in a row at another place of its list, of which the later half
 // say what all take that were left out. What ranks then wait for at the end, the slowest, grows with the number of
 // partners, by its root at least, if each is slow in turn, and in proportion to it at most, if it is always the same
-// ones. How much these are slow of themselves is seen by what two samples at other places say of the same ranks. How long
-// a copy to a partner of one's node takes depends on where that one is; since a rank copies for all of them in the end,
-// a turn counts as if its copy took what it takes on the mean of them.
+// ones. How much these are slow of themselves is seen by what two samples at other places say of the same ranks. How
+// long a copy to a partner of one's node takes depends on where that one is; since a rank copies for all of them in the
+// end, a turn counts as if its copy took what it takes on the mean of them.
 //
 // Left out: packing, which is work and not a message.
 #pragma once
