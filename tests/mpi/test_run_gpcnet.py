@@ -191,14 +191,21 @@ def test_a_natural_ring_has_neighbours_near_each_other(dryfly: Dryfly, programs:
 
 
 def test_no_congestor_runs_beside_the_isolated_tests() -> None:
-    """In the skeleton, as in the program, where a barrier is between the two: what is isolated is what it is alone."""
+    """In the skeleton, as in the program, where a barrier is between the two: what is isolated is what it is alone.
+
+    Ranks that an allreduce has let go in an order begin the next one so, all turns alike: which order that is decides
+    a p99, and differs with where they were before. So it is the mean of three seeds that is compared."""
+    wanted = re.compile(r"(latency|bandwidth|allreduce)_(mean|p99)_(ps|bytes_per_s)")
 
     def isolated(load: str) -> dict[str, float]:
         few = (("congestors", "40 %"), ("warmup", "20"), ("latency_iterations", "20"), ("bandwidth_iterations", "4"))
         parameters = (*few, ("allreduces", "20"), ("pass", "64"), ("load", load))
-        figures = ask.ask(Question(workload="gpcnet", nodes=64, ppn=4, parameters=parameters)).figures
-        wanted = re.compile(r"(latency|bandwidth|allreduce)_(mean|p99)_(ps|bytes_per_s)")
-        return {name: value for name, value in figures.items() if wanted.fullmatch(name)}
+        answers = [
+            ask.ask(Question(workload="gpcnet", nodes=64, ppn=4, seed=seed, parameters=parameters)).figures
+            for seed in (1, 2, 3)
+        ]
+        names = [name for name in answers[0] if wanted.fullmatch(name)]
+        return {name: sum(figures[name] for figures in answers) / len(answers) for name in names}
 
     both, alone = isolated("both"), isolated("isolated")
     assert len(alone) == 6
