@@ -359,6 +359,13 @@ std::string Report::write(const GateTotals& gates) const {
   return {};
 }
 
+Fingerprint Report::fingerprint() const {
+  Fingerprint all = of_.tally.fingerprint();
+  if (spec_.text(fields::run_on_node) != "shared") return all;
+  for (const Rank& rank : of_.ranks) all.add(Instant{rank.gate.end_ps - start_.ps}, rank.id, rank.id, Bytes{0});
+  return all;
+}
+
 std::string Report::text(const GateTotals& gates) const {
   const NetworkTotals network = of_.network.totals();
   const NicTotals nics = of_.nics.totals();
@@ -374,7 +381,7 @@ std::string Report::text(const GateTotals& gates) const {
   json.member("list_entries_max", nics.list_entries_max);
   write_matching(json, nics.matching);
   write_triggers(json, of_.triggers);
-  json.member("fingerprint", of_.tally.fingerprint().text());
+  json.member("fingerprint", fingerprint().text());
   write_protocols(json, nics);
   write_counter_names(json);
   write_nics(json, counter_sources_.read(end()), of_.topology);

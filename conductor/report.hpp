@@ -61,6 +61,8 @@ class Report {
 
  private:
   std::string text(const GateTotals& gates) const;
+  // Of what was delivered and, where ranks talk through memory, of when each was at its end.
+  Fingerprint fingerprint() const;
   void write_network(JsonWriter& json, const NetworkTotals& totals, Instant end) const;
   void write_simulator(JsonWriter& json, const GateTotals& gates) const;
 

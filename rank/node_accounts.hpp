@@ -1,6 +1,6 @@
 // What the ranks of a node, with `--on-node shared`, have moved through its memory, each of its NUMA domains and the
 // links between its sockets, and who has written what lies in memory that they share. Whoever uses them goes in turn
-// (rank/baton.hpp). In the segment they lie one behind the other: memory, domains, links, pages.
+// (rank/baton.hpp). In the segment they lie one behind the other: memory, domains, links, writers.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace dryfly::rank {
 
 class NodeAccounts {
  public:
-  using Pages = WrittenPages<wire::CopyPlace>;
+  using Written = WrittenMemory<wire::CopyPlace>;
 
   NodeAccounts(wire::SegmentHeader& header, const wire::RankPage& page)
       : costs_(header.copies),
@@ -31,10 +31,10 @@ class NodeAccounts {
     return 1 + std::size_t{domains} + std::size_t{sockets} * sockets;
   }
   static std::uint64_t bytes(std::uint32_t domains, std::uint32_t sockets) {
-    return accounts(domains, sockets) * sizeof(MovedMemory) + sizeof(Pages);
+    return accounts(domains, sockets) * sizeof(MovedMemory) + sizeof(Written);
   }
 
-  Pages& pages() { return *reinterpret_cast<Pages*>(moved_ + accounts(costs_.domains, costs_.sockets)); }
+  Written& written() { return *reinterpret_cast<Written*>(moved_ + accounts(costs_.domains, costs_.sockets)); }
 
   // When so many bytes have moved that begin then and take so long by themselves: through the memory of the node,
   // through that domain (as CopyPlace has it) and from socket to socket.

@@ -8,38 +8,40 @@
 namespace dryfly {
 namespace {
 
-using Pages = WrittenPages<std::uint32_t>;
+using Memory = WrittenMemory<std::uint32_t>;
 
-TEST_CASE("a page is its last writer's, until somebody has read it") {
-  auto pages = std::make_unique<Pages>();
-  const std::uint64_t name = Pages::name_of(7, 8192);
-  CHECK(pages->find(name) == nullptr);
-  pages->read(name, 3);  // nobody has written it
-  CHECK(pages->find(name) == nullptr);
-  pages->written(name, 1);
-  pages->written(name, 2);
-  CHECK(pages->find(name)->writer == 2);
-  CHECK(pages->find(name)->reader == 0);
-  pages->read(name, 3);
-  CHECK(pages->find(name)->writer == 2);
-  CHECK(pages->find(name)->reader == 3);
-  pages->written(name, 4);
-  CHECK(pages->find(name)->reader == 0);
+TEST_CASE("what lies in shared memory is its last writer's") {
+  auto memory = std::make_unique<Memory>();
+  CHECK(memory->writer({7, 8192}, 100) == nullptr);
+  memory->write({7, 8192}, 100, 1);
+  memory->write({7, 8192}, 10'000, 2);
+  CHECK(*memory->writer({7, 8192}, 100) == 2);
+  CHECK(memory->writer({8, 8192}, 100) == nullptr);
+  // From a line within on it is known by the next page, if what is copied reaches to there.
+  CHECK(memory->writer({7, 9000}, 100) == nullptr);
+  CHECK(*memory->writer({7, 9000}, 4000) == 2);
 }
 
-TEST_CASE("pages are those of a file, and as many as there is room for") {
-  CHECK(Pages::name_of(7, 0) == Pages::name_of(7, 4095));
-  CHECK(Pages::name_of(7, 0) != Pages::name_of(7, 4096));
-  CHECK(Pages::name_of(7, 0) != Pages::name_of(8, 0));
-  auto pages = std::make_unique<Pages>();
+TEST_CASE("what lies beside it in a page has its own writer") {
+  auto memory = std::make_unique<Memory>();
+  memory->write({7, 4096}, 1000, 1);
+  memory->write({7, 5120}, 1000, 2);
+  CHECK(*memory->writer({7, 4096}, 1000) == 1);
+  CHECK(*memory->writer({7, 5120}, 1000) == 2);
+  memory->write({7, 4096}, 1000, 3);
+  CHECK(*memory->writer({7, 5120}, 1000) == 2);
+}
+
+TEST_CASE("as many lines are known as there is room for, and those that are known stay so") {
+  auto memory = std::make_unique<Memory>();
   std::uint64_t known = 0;
-  for (std::uint64_t page = 0; page < Pages::capacity; ++page) pages->written(Pages::name_of(1, page * 4096), 5);
-  for (std::uint64_t page = 0; page < Pages::capacity; ++page) {
-    if (pages->find(Pages::name_of(1, page * 4096)) != nullptr) ++known;
+  for (std::uint64_t line = 0; line < Memory::capacity; ++line) memory->write({1, line * 4096}, 1, 5);
+  for (std::uint64_t line = 0; line < Memory::capacity; ++line) {
+    if (memory->writer({1, line * 4096}, 1) != nullptr) ++known;
   }
-  CHECK(known == Pages::capacity / 4 * 3);
-  pages->written(Pages::name_of(1, 0), 6);  // those that are there are there for good
-  CHECK(pages->find(Pages::name_of(1, 0))->writer == 6);
+  CHECK(known == Memory::capacity / 4 * 3);
+  memory->write({1, 0}, 1, 6);
+  CHECK(*memory->writer({1, 0}, 1) == 6);
 }
 
 }  // namespace

@@ -10,7 +10,6 @@ namespace dryfly::preload {
 
 namespace {
 
-using Pages = rank::NodeAccounts::Pages;
 using wire::CopyPlace;
 
 constexpr std::size_t across_sockets = wire::distance_count - 1;
@@ -24,20 +23,15 @@ std::size_t distance(const CopyPlace& one, const CopyPlace& other) {
   return one.socket == other.socket ? 1 : across_sockets;
 }
 
-// A copy by this rank's core, whose own place is known; `other` is whose bytes they are, or who has the lines that they
-// go to.
+// What this rank, whose own place is known, reads of what is the other's.
 struct Copy {
   std::size_t bytes;
-  bool reads;
   CopyPlace own;
   CopyPlace other;
 
   bool stays() const { return bytes <= dryfly_self.header->copies.cached; }
-  const CopyPlace& from() const { return reads ? other : own; }
-  const CopyPlace& to() const { return reads ? own : other; }
   bool crosses_sockets() const {
-    return stays() ? own.socket != other.socket
-                   : from().memory_socket != own.socket || to().memory_socket != own.socket;
+    return stays() ? own.socket != other.socket : other.memory_socket != own.socket || own.memory_socket != own.socket;
   }
   std::uint64_t ps_per_kib() const {
     const wire::CopyCosts& copies = dryfly_self.header->copies;
@@ -47,13 +41,13 @@ struct Copy {
   std::uint64_t end_ps(std::uint64_t begin_ps, std::uint64_t alone_ps) const {
     rank::NodeAccounts moved = accounts();
     if (stays()) {
-      return std::max(begin_ps + alone_ps, moved.across(from().socket, to().socket, begin_ps, alone_ps, bytes));
+      return std::max(begin_ps + alone_ps, moved.across(other.socket, own.socket, begin_ps, alone_ps, bytes));
     }
     return std::max({begin_ps + alone_ps, moved.through_memory(begin_ps, alone_ps, 2 * bytes),
-                     moved.through_domain(from().domain, begin_ps, alone_ps, bytes),
-                     moved.through_domain(to().domain, begin_ps, alone_ps, bytes),
-                     moved.across(from().memory_socket, own.socket, begin_ps, alone_ps, bytes),
-                     moved.across(own.socket, to().memory_socket, begin_ps, alone_ps, bytes)});
+                     moved.through_domain(other.domain, begin_ps, alone_ps, bytes),
+                     moved.through_domain(own.domain, begin_ps, alone_ps, bytes),
+                     moved.across(other.memory_socket, own.socket, begin_ps, alone_ps, bytes),
+                     moved.across(own.socket, own.memory_socket, begin_ps, alone_ps, bytes)});
   }
 };
 
@@ -94,12 +88,12 @@ void charge(const Copy& copy) {
   if (moved_until_ps > end_ps) dryfly_self.now_ps.fetch_add(moved_until_ps - end_ps, std::memory_order_relaxed);
 }
 
-void charge(std::size_t bytes, bool reads, const CopyPlace& other) {
+void charge_read_from(const CopyPlace& other, std::size_t bytes) {
   const CopyPlace& own = dryfly_self.page->share.copies_at;
   if (is_known(own) && is_known(other)) {
-    charge(Copy{bytes, reads, own, other});
+    charge(Copy{bytes, own, other});
   } else {
-    charge(MeanCopy{bytes, reads});
+    charge(MeanCopy{bytes, true});
   }
 }
 
@@ -135,37 +129,26 @@ CopyPlace place_of(pid_t process) {
 
 }  // namespace
 
+// Who has the lines that it writes to is not asked: that is who has read this cell of the library's last, and which
+// cell it takes depends on what was before virtual time began.
 void charge_written(const SharedPiece& piece, std::size_t bytes) {
   if (!begins(bytes)) return;
+  charge(MeanCopy{bytes, false});
   const CopyPlace& own = dryfly_self.page->share.copies_at;
-  if (!is_known(own)) return charge(bytes, false, {});
-  Pages& pages = accounts().pages();
-  const Pages::Page* first = pages.find(Pages::name_of(piece.file, piece.offset));
-  charge(bytes, false, first != nullptr && is_known(first->reader) ? first->reader : own);
-  for (std::uint64_t at = piece.offset / Pages::page_bytes * Pages::page_bytes; at < piece.offset + bytes;
-       at += Pages::page_bytes) {
-    pages.written(Pages::name_of(piece.file, at), own);
-  }
+  if (is_known(own)) accounts().written().write(piece, bytes, own);
 }
 
 void charge_read(const SharedPiece& piece, std::size_t bytes) {
   if (!begins(bytes)) return;
-  const CopyPlace& own = dryfly_self.page->share.copies_at;
-  if (!is_known(own)) return charge(bytes, true, {});
-  Pages& pages = accounts().pages();
-  const Pages::Page* first = pages.find(Pages::name_of(piece.file, piece.offset));
-  charge(bytes, true, first != nullptr ? first->writer : CopyPlace{});
-  for (std::uint64_t at = piece.offset / Pages::page_bytes * Pages::page_bytes; at < piece.offset + bytes;
-       at += Pages::page_bytes) {
-    pages.read(Pages::name_of(piece.file, at), own);
-  }
+  const CopyPlace* writer = accounts().written().writer(piece, bytes);
+  charge_read_from(writer != nullptr ? *writer : CopyPlace{}, bytes);
 }
 
 void charge_read_of(pid_t process, std::size_t bytes) {
   if (!begins(bytes)) return;
   let_others_come_first();
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(dryfly_self.header->copies.cross_ps), std::memory_order_relaxed);
-  charge(bytes, true, place_of(process));
+  charge_read_from(place_of(process), bytes);
 }
 
 }  // namespace dryfly::preload

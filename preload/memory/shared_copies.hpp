@@ -6,15 +6,10 @@
 #include <sys/types.h>
 
 #include <cstddef>
-#include <cstdint>
+
+#include "core/memory/written.hpp"
 
 namespace dryfly::preload {
-
-// A piece of shared memory: which file it is of, and where in that.
-struct SharedPiece {
-  std::uint64_t file;
-  std::uint64_t offset;
-};
 
 // The rank writes so many bytes there, or reads what others have written.
 void charge_written(const SharedPiece& piece, std::size_t bytes);

@@ -273,6 +273,7 @@ def test_it_repeats_and_a_move_within_the_run_does_too(dryfly: Dryfly) -> None:
         (("--nic-bind", "map_nic:8"), "there is no NIC 8"),
         (("--cpu-bind", "list:1:2", "--mem-bind", "list:0"), "accepted are lists of one length"),
         (("--launcher-options", "--bind-to core"), "goes with --launcher prterun"),
+        (("--launcher-options", "--map-by 'ppr"), "accepted are words as a shell has them"),
     ],
 )
 def test_what_the_node_lacks_is_refused_before_anything_starts(

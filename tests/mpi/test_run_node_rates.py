@@ -69,3 +69,15 @@ def test_copies_and_payloads_of_nics_share_the_memory(dryfly: Dryfly, how: tuple
     assert by_nic[0] / by_nic[1] > 45e9  # which comes first
     assert by_nic[1] < copied[1]
     assert 0.9 * 70e9 <= (copied[0] + by_nic[0]) / copied[1] <= 70e9
+
+
+def test_whose_bytes_are_copied_is_the_same_each_time(dryfly: Dryfly) -> None:
+    """Which of its cells a library takes depends on what was before virtual time began: runs once differed by that."""
+    source = ROOT / "programs" / "benchmark" / "alltoall.c"
+    job = ("run", "--machine", "crusher", "-N", "1", "--ppn", "8", "--compute", "none", *SHARED)
+    runs = [dryfly(*job, "--", source, "-m", "4096:65536", "-x", "1", "-i", "2").succeeded() for _ in range(4)]
+    assert len({run.results["virtual_time_s"] for run in runs}) == 1
+    assert len({run.results["fingerprint"] for run in runs}) == 1
+    near = dryfly(*job, "--cpu-bind", "map_cpu:1,2,3,4,5,6,7,9", "--", source, "-m", "4096:4096", "-i", "2")
+    far = dryfly(*job, "--cpu-bind", "map_cpu:1,9,17,25,33,41,49,57", "--", source, "-m", "4096:4096", "-i", "2")
+    assert near.succeeded().results["fingerprint"] != far.succeeded().results["fingerprint"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dryfly.base import words
 from dryfly.base.errors import UserError
 from dryfly.binding.ranks import RankBinding, Wishes
 from dryfly.binding.ranks import bind as bind_ranks
@@ -152,7 +152,7 @@ def starter_of(bound: BoundCase, library: MpiLibrary) -> Callable[[Path, Mapping
     """Of the case's launcher; raises UserError where it cannot start this job."""
     names = NodeNames(bound.machine)
     nodes = tuple(names.name(each.node) for each in bound.placement.ranks)
-    options = tuple(shlex.split(bound.case.launcher_options or ""))
+    options = words.split("--launcher-options", bound.case.launcher_options)
     return launchers.prepare(bound.case.launcher, library, node_of_rank=nodes, options=options)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import socket
 import sys
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from dryfly.base import words
 from dryfly.base.errors import RunError, UserError
 from dryfly.cli import complete
 from dryfly.cli.options import CASE, CONTEXT, how, option
@@ -147,7 +147,7 @@ def _asked(context: click.Context, given: dict[str, Any]) -> Any:
     machine = given.pop("machine")
     if not natively:
         return Asked(**given, **({} if machine is None else {"machine": machine}))
-    of_native["launcher_options"] = tuple(shlex.split(of_native["launcher_options"] or ""))
+    of_native["launcher_options"] = words.split("--launcher-options", of_native["launcher_options"])
     return Asked(**given, native=Native(**of_native, model=machine))
 
 
