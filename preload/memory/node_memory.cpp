@@ -47,14 +47,14 @@ bool find_piece(const void* address, SharedPiece& found) {
 
 void charge_copy(const void* target, const void* source, std::size_t bytes) {
   dryfly_self.copies.store(dryfly_self.copies.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  SharedPiece piece{};
-  if (find_piece(source, piece)) {
-    charge_read(piece, bytes);
-  } else if (find_piece(target, piece)) {
-    charge_written(piece, bytes);
-  } else {
-    charge_copied(bytes);
-  }
+  SharedPiece from{};
+  SharedPiece to{};
+  const bool reads = find_piece(source, from);
+  const bool writes = find_piece(target, to);
+  if (reads) charge_read(from, bytes);
+  if (writes && !reads) charge_written(bytes);
+  if (writes) note_writer(to, bytes);
+  if (!reads && !writes) charge_copied(bytes);
 }
 
 void* watched_memcpy(void* target, const void* source, std::size_t bytes) {

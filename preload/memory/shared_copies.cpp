@@ -131,11 +131,8 @@ CopyPlace place_of(pid_t process) {
 
 // Who has the lines that it writes to is not asked: that is who has read this cell of the library's last, and which
 // cell it takes depends on what was before virtual time began.
-void charge_written(const SharedPiece& piece, std::size_t bytes) {
-  if (!begins(bytes)) return;
-  charge(MeanCopy{bytes, false});
-  const CopyPlace& own = dryfly_self.page->share.copies_at;
-  if (is_known(own)) accounts().written().write(piece, bytes, own);
+void charge_written(std::size_t bytes) {
+  if (begins(bytes)) charge(MeanCopy{bytes, false});
 }
 
 void charge_read(const SharedPiece& piece, std::size_t bytes) {
@@ -149,6 +146,12 @@ void charge_read_of(pid_t process, std::size_t bytes) {
   let_others_come_first();
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(dryfly_self.header->copies.cross_ps), std::memory_order_relaxed);
   charge_read_from(place_of(process), bytes);
+}
+
+void note_writer(const SharedPiece& piece, std::size_t bytes) {
+  if (bytes == 0 || phase() != Phase::running || dryfly_self.header == nullptr) return;
+  const CopyPlace& own = dryfly_self.page->share.copies_at;
+  if (is_known(own)) accounts().written().write(piece, bytes, own);
 }
 
 }  // namespace dryfly::preload

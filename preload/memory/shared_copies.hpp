@@ -11,10 +11,12 @@
 
 namespace dryfly::preload {
 
-// The rank writes so many bytes there, or reads what others have written.
-void charge_written(const SharedPiece& piece, std::size_t bytes);
+// The rank writes so many bytes, or reads what others have written there.
+void charge_written(std::size_t bytes);
 void charge_read(const SharedPiece& piece, std::size_t bytes);
 // The kernel reads them out of another process's memory.
 void charge_read_of(pid_t process, std::size_t bytes);
+// What lies there is this rank's from now on.
+void note_writer(const SharedPiece& piece, std::size_t bytes);
 
 }  // namespace dryfly::preload
