@@ -129,7 +129,8 @@ wire::SlowNode slow_node(const SlowParts& slow, NodeId node) {
   return {.cpu_ppb = left(slow.cpus), .memory_ppb = left(slow.memories)};
 }
 
-wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t accounts_offset) {
+// `ranks`: most on a node.
+wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t accounts_offset, std::uint32_t ranks) {
   const NodeMemorySpec memory = node_memory_spec(spec);
   const auto domains = static_cast<std::uint32_t>(std::min<std::size_t>(memory.domains.size(), wire::domains_max));
   wire::CopyCosts costs{
@@ -140,7 +141,8 @@ wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t accounts_offset) {
       .attaching = attaching_costs(spec),
       .room = MovedMemory::room(memory.rate.bytes_per_s),
       .accounts_offset = accounts_offset,
-      .accounts_bytes = round_up(rank::NodeAccounts::bytes(domains, memory.near.sockets()), page_bytes),
+      .accounts_bytes = round_up(
+          rank::NodeAccounts::bytes({.domains = domains, .sockets = memory.near.sockets()}, ranks), page_bytes),
       .domains = domains,
       .sockets = memory.near.sockets()};
   if (memory.link_rate.bytes_per_s != 0) costs.nic_ps_per_kib = wire::picoseconds_per_kib(memory.link_rate.bytes_per_s);
@@ -184,7 +186,9 @@ Segment::Segment(const Spec& spec) {
   const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
   const std::map<std::uint64_t, NodeOfJob> nodes = nodes_of(spec, ranks);
   const std::uint64_t accounts_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
-  const wire::CopyCosts copies = copy_costs(spec, accounts_offset);
+  std::uint32_t most_on_node = 0;
+  for (const auto& [number, node] : nodes) most_on_node = std::max(most_on_node, node.ranks);
+  const wire::CopyCosts copies = copy_costs(spec, accounts_offset, most_on_node);
   const wire::ServiceSettings service =
       service_settings(spec, accounts_offset + (nodes_share_memory ? copies.accounts_bytes * nodes.size() : 0));
   bytes_ = service.use_offset + round_up(service_use_bytes(service) * nodes.size(), page_bytes);

@@ -1,11 +1,14 @@
-// What the ranks of a node, with `--on-node shared`, have moved through its memory, each of its NUMA domains and the
-// links between its sockets, and who has written what lies in memory that they share. Whoever uses them goes in turn
-// (rank/baton.hpp). In the segment they lie one behind the other: memory, domains, links, writers.
+// What the ranks of a node, with `--on-node shared`, have moved through what they share (core/memory/copy_loads.hpp),
+// which long copies are under way, and who has written what lies in memory that they share. Whoever uses them goes in
+// turn (rank/baton.hpp). In the segment they lie one behind the other: what has moved, by part; writers; long copies.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
+#include "core/memory/copy_loads.hpp"
+#include "core/memory/long_copies.hpp"
 #include "core/memory/moved.hpp"
 #include "core/memory/written.hpp"
 #include "wire/wire.hpp"
@@ -13,63 +16,73 @@
 namespace dryfly::rank {
 
 class NodeAccounts {
+  // As LongCopies uses them.
+  struct Parts {
+    const wire::CopyCosts* costs;
+    std::uint64_t memory_ppb;  // of a slow node
+    MovedMemory* moved;
+
+    SharedParts shared() const { return {.domains = costs->domains, .sockets = costs->sockets}; }
+    std::uint32_t count() const { return shared().count(); }
+    MovedMemory& account(std::uint32_t part) const { return moved[part]; }
+    std::uint64_t room(std::uint32_t part) const {
+      if (part >= shared().link(0, 0)) return costs->crossing_room;
+      if (costs->room == 0) return 0;
+      const std::uint64_t room = part == SharedParts::memory ? costs->room : costs->domain_room[part - 1];
+      return wire::SlowNode::less(room, memory_ppb);
+    }
+  };
+
  public:
   using Written = WrittenMemory<wire::CopyPlace>;
+  using Copies = LongCopies<Parts>;
 
   NodeAccounts(wire::SegmentHeader& header, const wire::RankPage& page)
       : costs_(header.copies),
         share_(page.share),
-        moved_(reinterpret_cast<MovedMemory*>(reinterpret_cast<char*>(&header) + costs_.accounts_offset +
-                                              std::uint64_t{share_.node_of_job} * costs_.accounts_bytes)) {}
+        first_(reinterpret_cast<char*>(&header) + costs_.accounts_offset +
+               std::uint64_t{share_.node_of_job} * costs_.accounts_bytes) {}
 
   static const wire::RankPage& page_of(const wire::SegmentHeader& header, std::uint32_t rank) {
     return *reinterpret_cast<const wire::RankPage*>(reinterpret_cast<const char*>(&header) + header.rank_area_offset +
                                                     rank * header.rank_area_stride);
   }
 
-  static std::size_t accounts(std::uint32_t domains, std::uint32_t sockets) {
-    return 1 + std::size_t{domains} + std::size_t{sockets} * sockets;
-  }
-  static std::uint64_t bytes(std::uint32_t domains, std::uint32_t sockets) {
-    return accounts(domains, sockets) * sizeof(MovedMemory) + sizeof(Written);
+  // Of a node with so many ranks.
+  static std::uint64_t bytes(const SharedParts& parts, std::uint32_t ranks) {
+    return parts.count() * sizeof(MovedMemory) + sizeof(Written) + sizeof(Copies::Clock) + ranks * sizeof(LongCopy);
   }
 
-  Written& written() { return *reinterpret_cast<Written*>(moved_ + accounts(costs_.domains, costs_.sockets)); }
+  SharedParts parts() const { return {.domains = costs_.domains, .sockets = costs_.sockets}; }
+  Written& written() { return *reinterpret_cast<Written*>(first_ + parts().count() * sizeof(MovedMemory)); }
+  std::span<LongCopy> places() {
+    return {reinterpret_cast<LongCopy*>(reinterpret_cast<char*>(&written()) + sizeof(Written) + sizeof(Copies::Clock)),
+            share_.ranks_on_node};
+  }
+  Copies copies() {
+    auto& clock = *reinterpret_cast<Copies::Clock*>(reinterpret_cast<char*>(&written()) + sizeof(Written));
+    return {clock, places(), Parts{&costs_, share_.slow.memory_ppb, reinterpret_cast<MovedMemory*>(first_)}};
+  }
 
-  // When so many bytes have moved that begin then and take so long by themselves: through the memory of the node,
-  // through that domain (as CopyPlace has it) and from socket to socket.
-  std::uint64_t through_memory(std::uint64_t begin_ps, std::uint64_t alone_ps, std::uint64_t bytes) {
-    return moved(0, costs_.room, begin_ps, alone_ps, bytes);
-  }
-  std::uint64_t through_domain(std::uint32_t domain, std::uint64_t begin_ps, std::uint64_t alone_ps,
-                               std::uint64_t bytes) {
-    if (domain == 0 || domain > costs_.domains) return begin_ps;
-    return moved(domain, costs_.domain_room[domain - 1], begin_ps, alone_ps, bytes);
-  }
   // What a NIC of the rank reads there, of what is too long for caches, or writes; others have what is left.
   void moved_by_nic(std::uint64_t begin_ps, std::uint64_t bytes, bool writes) {
     if (costs_.nic_ps_per_kib == 0 || (!writes && bytes <= costs_.cached)) return;
     const std::uint64_t alone_ps = bytes * costs_.nic_ps_per_kib / 1024;
-    through_memory(begin_ps, alone_ps, bytes);
-    through_domain(share_.copies_at.domain, begin_ps, alone_ps, bytes);
+    const std::uint32_t here = share_.copies_at.memory_socket;
+    copies().take_first(begin_ps, alone_ps, CopyLoads::by_nic(parts(), domain_of(share_.copies_at), here, here, bytes));
   }
-  std::uint64_t across(std::uint32_t from, std::uint32_t to, std::uint64_t begin_ps, std::uint64_t alone_ps,
-                       std::uint64_t bytes) {
-    if (from == to || costs_.crossing_room == 0) return begin_ps;
-    const std::size_t link = 1 + costs_.domains + std::size_t{from} * costs_.sockets + to;
-    return moved_[link].end_of(begin_ps, alone_ps, bytes, costs_.crossing_room);
+
+  static std::uint32_t domain_of(const wire::CopyPlace& place) {
+    return place.domain == 0 ? CopyEnd::no_domain : place.domain - 1;
+  }
+  static CopyEnd end_of(const wire::CopyPlace& place) {
+    return {.core_socket = place.socket, .memory_socket = place.memory_socket, .domain = domain_of(place)};
   }
 
  private:
-  std::uint64_t moved(std::size_t account, std::uint64_t room, std::uint64_t begin_ps, std::uint64_t alone_ps,
-                      std::uint64_t bytes) {
-    if (room == 0) return begin_ps;
-    return moved_[account].end_of(begin_ps, alone_ps, bytes, wire::SlowNode::less(room, share_.slow.memory_ppb));
-  }
-
   const wire::CopyCosts& costs_;
   const wire::NodeShare& share_;
-  MovedMemory* moved_;
+  char* first_;
 };
 
 }  // namespace dryfly::rank

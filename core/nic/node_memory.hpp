@@ -12,13 +12,15 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <tuple>
-#include <utility>
+#include <vector>
 
 #include "core/contract/memory.hpp"
+#include "core/memory/copy_loads.hpp"
+#include "core/memory/long_copies.hpp"
 #include "core/memory/moved.hpp"
 #include "core/nic/nic.hpp"
 #include "core/spec/slow_parts.hpp"
+#include "core/unit/check.hpp"
 #include "core/unit/unit.hpp"
 
 namespace dryfly::nic {
@@ -54,25 +56,46 @@ struct CopyWay {
 
 class NodeMemory {
  public:
+  // A copy that others of its node slow, and what is known of its end: when to look again, or when it is over.
+  struct Copying {
+    Instant at;
+    bool is_over = true;
+    std::size_t place = 0;
+  };
+
   explicit NodeMemory(const NodeMemorySpec& spec)
       : spec_(spec),
-        room_(MovedMemory::room(spec.rate.bytes_per_s)),
-        crossing_room_(spec.near.is_known() ? MovedMemory::room(spec.socket_rate.bytes_per_s) : 0) {}
+        parts_{.domains = static_cast<std::uint32_t>(spec.domains.size()), .sockets = spec.near.sockets()},
+        is_shared_(spec.rate.bytes_per_s != 0),
+        is_crossed_(spec.near.is_known() && spec.socket_rate.bytes_per_s != 0) {
+    DRYFLY_CHECK(parts_.count() <= Copies::parts_max);
+  }
 
-  // When a core of the node that begins then has copied so much. Nothing takes no time.
-  Instant copied(NodeId node, Instant begin, Bytes size, const CopyWay& way = {}) {
-    if (size == Bytes{0}) return begin;
-    if (spec_.gpus.carries(way.ends)) return begin + spec_.gpus.time(way.ends, size);
+  // A core of the node copies so much from that instant on. Nothing takes no time.
+  Copying begin(NodeId node, Instant begin, Bytes size, const CopyWay& way = {}) {
+    if (size == Bytes{0}) return {begin};
+    if (spec_.gpus.carries(way.ends)) return {begin + spec_.gpus.time(way.ends, size)};
     const Instant started = begin + spec_.copy + by_kernel(size, way.attaching);
-    return size <= spec_.cached ? copied_in_caches(node, started, size, way)
-                                : copied_through_memory(node, started, size, way);
+    const CopyLoads loads = loads_of(size, way);
+    const Duration alone = alone_of(node, size, way);
+    if (!is_shared_by(size, way)) return {started + alone};
+    Node& at = nodes_[node];
+    const std::size_t place = Copies::idle(at.copies);
+    if (place == at.copies.size()) at.copies.emplace_back();
+    const Copies::Progress progress = copies_of(node, at).begin(place, started.ps, alone.ps, loads);
+    return {Instant{progress.at_ps}, progress.is_over, place};
+  }
+  // At the instant that it was said to look again.
+  Copying look(NodeId node, Instant now, std::size_t place) {
+    const Copies::Progress progress = copies_of(node, nodes_[node]).look(place, now.ps);
+    return {Instant{progress.at_ps}, progress.is_over, place};
   }
 
   // Whether what it takes depends on others.
   bool is_shared_by(Bytes size, const CopyWay& way) const {
     if (spec_.gpus.carries(way.ends)) return false;
-    if (size > spec_.cached) return room_ != 0 || crossing_room_ != 0;
-    return crossing_room_ != 0 && way.copier.core.socket != way.other.core.socket;
+    if (size > spec_.cached) return is_shared_ || is_crossed_;
+    return is_crossed_ && way.copier.core.socket != way.other.core.socket;
   }
   // A NIC reads a payload of the end-point there from that instant on, or writes it, at the rate of its link and one
   // after the other. What leaves is in caches as what is copied is; what arrives is written to memory.
@@ -82,59 +105,64 @@ class NodeMemory {
   void nic_writes(NicId nic, NodeId node, Instant begin, Bytes size, const CopyPlace& place) {
     if (size != Bytes{0}) move(written_until_[nic], node, begin, size, place, place.nic_socket, place.socket);
   }
-  bool is_limited() const { return spec_.link_rate.bytes_per_s != 0 && (room_ != 0 || crossing_room_ != 0); }
+  bool is_limited() const { return spec_.link_rate.bytes_per_s != 0 && (is_shared_ || is_crossed_); }
 
  private:
-  static MovedMemory& account(std::unique_ptr<MovedMemory>& moved) {
-    if (!moved) moved = std::make_unique<MovedMemory>();
-    return *moved;
-  }
+  struct Node;
+  // As LongCopies uses them.
+  struct Parts {
+    const NodeMemory* memory;
+    NodeId number;
+    Node* node;
+
+    std::uint32_t count() const { return memory->parts_.count(); }
+    MovedMemory& account(std::uint32_t part) const {
+      std::unique_ptr<MovedMemory>& moved = node->moved[part];
+      if (!moved) moved = std::make_unique<MovedMemory>();
+      return *moved;
+    }
+    std::uint64_t room(std::uint32_t part) const { return memory->room(number, part); }
+  };
+  using Copies = LongCopies<Parts>;
+  struct Node {
+    Copies::Clock clock{};
+    std::vector<LongCopy> copies;
+    std::map<std::uint32_t, std::unique_ptr<MovedMemory>> moved;
+  };
+
+  Copies copies_of(NodeId number, Node& node) const { return {node.clock, node.copies, Parts{this, number, &node}}; }
   void move(Instant& until, NodeId node, Instant begin, Bytes size, const CopyPlace& place, std::uint32_t from,
             std::uint32_t to) {
     const Instant started = std::max(begin, until);
     const Duration alone = transmission_time(size, spec_.link_rate);
-    if (room_ != 0) {
-      account(moved_[node]).end_of(started.ps, alone.ps, size.count, room_at(node));
-      through_domain(node, place.domain, started, alone, size);
-    }
-    across(node, from, to, started, alone, size);
+    copies_of(node, nodes_[node])
+        .take_first(started.ps, alone.ps, CopyLoads::by_nic(parts_, place.domain, from, to, size.count));
     until = started + alone;
   }
-  Instant copied_in_caches(NodeId node, Instant started, Bytes size, const CopyWay& way) {
-    const std::size_t distance = spec_.near.distance(way.from().core, way.to().core);
-    const Duration alone = transmission_time(size, rate_of(true, distance));
-    const Instant crossed = across(node, way.from().core.socket, way.to().core.socket, started, alone, size);
-    return std::max(started + alone, crossed);
+  static CopyEnd end_of(const CopyPlace& place) {
+    return {.core_socket = place.core.socket, .memory_socket = place.socket, .domain = place.domain};
   }
-  Instant copied_through_memory(NodeId node, Instant started, Bytes size, const CopyWay& way) {
+  CopyLoads loads_of(Bytes size, const CopyWay& way) const {
+    const CopyEnd from = end_of(way.from());
+    const CopyEnd to = end_of(way.to());
+    return size <= spec_.cached ? CopyLoads::in_caches(parts_, from.core_socket, to.core_socket, size.count)
+                                : CopyLoads::through_memory(parts_, way.copier.core.socket, from, to, size.count);
+  }
+  Duration alone_of(NodeId node, Bytes size, const CopyWay& way) const {
+    if (size <= spec_.cached) {
+      return transmission_time(size, rate_of(true, spec_.near.distance(way.from().core, way.to().core)));
+    }
     const std::uint32_t here = way.copier.core.socket;
     const bool far = spec_.near.is_known() && (way.from().socket != here || way.to().socket != here);
     const Rate rate = rate_of(false, far ? Nearness::across_sockets : 0);
-    const Duration alone = transmission_time(size, SlowParts::of(rate, SlowParts::share_of(spec_.slow, node)));
-    Instant end = started + alone;
-    if (room_ != 0) {
-      end = Instant{account(moved_[node]).end_of(started.ps, alone.ps, 2 * size.count, room_at(node))};
-      end = std::max(end, through_domain(node, way.from().domain, started, alone, size));
-      end = std::max(end, through_domain(node, way.to().domain, started, alone, size));
-    }
-    end = std::max(end, across(node, way.from().socket, here, started, alone, size));
-    return std::max(end, across(node, here, way.to().socket, started, alone, size));
+    return transmission_time(size, SlowParts::of(rate, SlowParts::share_of(spec_.slow, node)));
   }
-  // By the memory that a rank is bound to; one that is not bound has its share of all.
-  Instant through_domain(NodeId node, std::uint32_t domain, Instant begin, Duration alone, Bytes size) {
-    const Rate rate = domain < spec_.domains.size() ? spec_.domains[domain] : Rate{};
-    if (rate.bytes_per_s == 0) return begin;
-    const std::uint64_t room =
-        MovedMemory::room(SlowParts::of(rate, SlowParts::share_of(spec_.slow, node)).bytes_per_s);
-    return Instant{account(of_domain_[{node, domain}]).end_of(begin.ps, alone.ps, size.count, room)};
-  }
-  Instant across(NodeId node, std::uint32_t from, std::uint32_t to, Instant begin, Duration alone, Bytes size) {
-    if (from == to || crossing_room_ == 0) return begin;
-    return Instant{account(crossed_[{node, from, to}]).end_of(begin.ps, alone.ps, size.count, crossing_room_)};
-  }
-  std::uint64_t room_at(NodeId node) const {
-    const std::uint64_t share = SlowParts::share_of(spec_.slow, node);
-    return share == SlowParts::whole_ppb ? room_ : MovedMemory::room(SlowParts::of(spec_.rate, share).bytes_per_s);
+  std::uint64_t room(NodeId node, std::uint32_t part) const {
+    if (part >= parts_.link(0, 0)) return is_crossed_ ? MovedMemory::room(spec_.socket_rate.bytes_per_s) : 0;
+    const Rate rate = part == SharedParts::memory ? spec_.rate
+                      : is_shared_                ? spec_.domains[part - parts_.domain(0)]
+                                                  : Rate{};
+    return MovedMemory::room(SlowParts::of(rate, SlowParts::share_of(spec_.slow, node)).bytes_per_s);
   }
   Rate rate_of(bool stays, std::size_t distance) const {
     if (!spec_.near.is_known()) return spec_.copy_rate;
@@ -146,13 +174,12 @@ class NodeMemory {
   }
 
   const NodeMemorySpec& spec_;
-  std::uint64_t room_;  // bytes of an interval
-  std::uint64_t crossing_room_;
+  SharedParts parts_;
+  bool is_shared_;   // the memory carries only so much
+  bool is_crossed_;  // and so do the links between sockets
   std::map<NicId, Instant> read_until_;
   std::map<NicId, Instant> written_until_;
-  std::map<NodeId, std::unique_ptr<MovedMemory>> moved_;
-  std::map<std::pair<NodeId, std::uint32_t>, std::unique_ptr<MovedMemory>> of_domain_;
-  std::map<std::tuple<NodeId, std::uint32_t, std::uint32_t>, std::unique_ptr<MovedMemory>> crossed_;  // from, to
+  std::map<NodeId, Node> nodes_;
 };
 
 }  // namespace dryfly::nic

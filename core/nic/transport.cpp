@@ -171,22 +171,35 @@ void Transport::copy(const Journey& journey, Parcel parcel) {
                           .other = port(other).at,
                           .reads = reads,
                           .attaching = journey.attaching}};
+  const bool may_begin = !copier.is_copying && copier.later_copies.empty();
   const bool is_free = copier.copies_until <= engine_.now();
-  if (copier.later_copies.empty() && (is_free || !memory_.is_shared_by(copy.size, copy.way)))
-    return begin_copy(by, copy);
-  if (copier.later_copies.empty()) schedule(copier.copies_until, Stage::next_copy, by);
+  if (may_begin && (is_free || !memory_.is_shared_by(copy.size, copy.way))) return begin_copy(by, copy);
   copier.later_copies.push(copy);
+  if (may_begin) schedule(copier.copies_until, Stage::next_copy, by);
+}
+
+void Transport::begin_copy(EndpointId by, const Copy& copy) {
+  const Port& copier = port(by);
+  const Instant begin = std::max(engine_.now(), copier.copies_until);
+  follow(by, copy, memory_.begin(copier.node, begin, copy.size, copy.way));
 }
 
 // The latency of the least distance lies before the match and behind it, in the ways to the end-points' processors.
-void Transport::begin_copy(EndpointId by, const Copy& copy) {
+void Transport::follow(EndpointId by, const Copy& copy, const NodeMemory::Copying& copying) {
   const Nearness& near = spec_.memory.near;
   Port& copier = port(by);
-  copier.copies_until = memory_.copied(copier.node, std::max(engine_.now(), copier.copies_until), copy.size, copy.way);
+  copier.is_copying = !copying.is_over;
+  if (copier.is_copying) {
+    copier.copy = copy;
+    copier.copy_place = copying.place;
+    return schedule(copying.at, Stage::look, by);
+  }
+  copier.copies_until = copying.at;
   const std::size_t seen_at = copy.way.reads ? 0 : near.distance(copy.way.copier.core, copy.way.other.core);
   copier.copies[seen_at].push(copy.parcel);
   const Duration farther{near.way(seen_at).latency.ps - near.way(0).latency.ps};
   schedule(copier.copies_until + farther, copies_of[seen_at], by);
+  if (!copier.later_copies.empty()) schedule(copier.copies_until, Stage::next_copy, by);
 }
 
 void Transport::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
@@ -259,11 +272,11 @@ void Transport::handle(Event event) {
     case Stage::copies_to_socket:
       arrival = {port(endpoint).copies[Nearness::across_sockets].pop(), 0};
       break;
-    case Stage::next_copy: {
-      Port& copier = port(endpoint);
-      begin_copy(endpoint, copier.later_copies.pop());
-      if (!copier.later_copies.empty()) schedule(copier.copies_until, Stage::next_copy, endpoint);
-      return;
+    case Stage::next_copy:
+      return begin_copy(endpoint, port(endpoint).later_copies.pop());
+    case Stage::look: {
+      const Port& copier = port(endpoint);
+      return follow(endpoint, copier.copy, memory_.look(copier.node, engine_.now(), copier.copy_place));
     }
     case Stage::fetch:
       return submit(fetch_.pop());

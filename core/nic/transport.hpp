@@ -106,7 +106,8 @@ class Transport final : public Handler, public TransferSink {
     crossing,
     copies_to_region,  // of the same socket
     copies_to_socket,
-    next_copy
+    next_copy,
+    look  // at a copy that others slow
   };
   static constexpr std::array<Stage, Nearness::distances> copies_of = {Stage::copies, Stage::copies_to_region,
                                                                        Stage::copies_to_socket};
@@ -135,9 +136,12 @@ class Transport final : public Handler, public TransferSink {
     CopyPlace at;
     std::array<Fifo<Parcel>, Nearness::distances> copies;  // by its core, by how far away they are seen
     Instant copies_until;                                  // when the last of them is over
-    Fifo<Copy> later_copies;  // what others share with these is theirs once they have begun
-    Fifo<Parcel> flushes;     // by the target
-    Instant flush_until;      // when the last of them is over
+    Copy copy;                                             // that is under way, and others slow
+    bool is_copying = false;
+    std::size_t copy_place = 0;  // of it in NodeMemory
+    Fifo<Copy> later_copies;     // what others share with these is theirs once they have begun
+    Fifo<Parcel> flushes;        // by the target
+    Instant flush_until;         // when the last of them is over
     // Where the way to memory is not the plain one, the end-point has these stages of its own.
     MemoryPath place;
     Fifo<Transfer> own_fetch;
@@ -152,6 +156,7 @@ class Transport final : public Handler, public TransferSink {
   }
   Transfer transfer(const Journey& journey, Parcel parcel);
   void begin_copy(EndpointId by, const Copy& copy);
+  void follow(EndpointId by, const Copy& copy, const NodeMemory::Copying& copying);
   void submit(const Transfer& transfer);
   // Something waits to cross this link between sockets, which may be free now.
   void cross(std::uint32_t link);

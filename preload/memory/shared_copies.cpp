@@ -38,16 +38,11 @@ struct Copy {
     return stays() ? copies.cached_ps_per_kib[distance(own, other)]
                    : copies.copied_ps_per_kib[crosses_sockets() ? across_sockets : 0];
   }
-  std::uint64_t end_ps(std::uint64_t begin_ps, std::uint64_t alone_ps) const {
-    rank::NodeAccounts moved = accounts();
-    if (stays()) {
-      return std::max(begin_ps + alone_ps, moved.across(other.socket, own.socket, begin_ps, alone_ps, bytes));
-    }
-    return std::max({begin_ps + alone_ps, moved.through_memory(begin_ps, alone_ps, 2 * bytes),
-                     moved.through_domain(other.domain, begin_ps, alone_ps, bytes),
-                     moved.through_domain(own.domain, begin_ps, alone_ps, bytes),
-                     moved.across(other.memory_socket, own.socket, begin_ps, alone_ps, bytes),
-                     moved.across(own.socket, own.memory_socket, begin_ps, alone_ps, bytes)});
+  CopyLoads loads() const {
+    const SharedParts parts = accounts().parts();
+    return stays() ? CopyLoads::in_caches(parts, other.socket, own.socket, bytes)
+                   : CopyLoads::through_memory(parts, own.socket, rank::NodeAccounts::end_of(other),
+                                               rank::NodeAccounts::end_of(own), bytes);
   }
 };
 
@@ -63,37 +58,70 @@ struct MeanCopy {
     const std::uint64_t by_place_ps = stays() ? share.cached_ps_per_kib : share.copied_ps_per_kib;
     return by_place_ps != 0 ? by_place_ps : copies.ps_per_kib;
   }
-  std::uint64_t end_ps(std::uint64_t begin_ps, std::uint64_t alone_ps) const {
+  CopyLoads loads() const {
+    CopyLoads loads;
+    if (!stays()) loads.add(SharedParts::memory, 2 * bytes);
     const wire::NodeShare& share = dryfly_self.page->share;
-    rank::NodeAccounts moved = accounts();
-    std::uint64_t end_ps = begin_ps + alone_ps;
-    if (!stays()) end_ps = std::max(end_ps, moved.through_memory(begin_ps, alone_ps, 2 * bytes));
-    if (!reads || share.across_ppb == 0) return end_ps;
+    if (!reads || share.across_ppb == 0) return loads;
     __extension__ using Wide = unsigned __int128;
     const auto crossing = static_cast<std::uint64_t>(Wide{bytes} * share.across_ppb / whole_ppb);
     const std::uint32_t sockets = dryfly_self.header->copies.sockets;
     const std::uint32_t other = (share.copies_at.socket + 1U) % sockets;
-    return std::max(end_ps, moved.across(other, share.copies_at.socket, begin_ps, alone_ps, crossing));
+    if (other != share.copies_at.socket) loads.add(accounts().parts().link(other, share.copies_at.socket), crossing);
+    return loads;
   }
 };
 
+// Whether the rank holds its node's baton, and can ask for it again at a later instant.
+bool takes_turns() {
+  const rank::CallMode mode = dryfly_self.mode();
+  const bool has_baton = mode == rank::CallMode::blocking || mode == rank::CallMode::testing;
+  return has_baton && !dryfly_self.has_threads();
+}
+
+// A library reads one long message after the other in one call: those of the node whose clocks are earlier come first,
+// so that they share what the memory carries meanwhile.
+void let_others_come_first() {
+  if (takes_turns()) dryfly_self.gate(wire::GateKind::baton);
+}
+
+void pass_until(std::uint64_t at_ps) {
+  const std::uint64_t now_ps = dryfly_self.now();
+  if (at_ps > now_ps) dryfly_self.now_ps.fetch_add(at_ps - now_ps, std::memory_order_relaxed);
+}
+
+// `by_kernel`: one that others of the node slow as long as it takes, so each time that it would be over otherwise they
+// come first.
 template <class Copy>
-void charge(const Copy& copy) {
+void charge(const Copy& copy, bool by_kernel = false) {
   const wire::CopyCosts& copies = dryfly_self.header->copies;
   std::uint64_t alone_ps = copy.bytes * copy.ps_per_kib() / 1024;
   if (!copy.stays()) alone_ps = wire::SlowNode::longer(alone_ps, dryfly_self.page->share.slow.memory_ppb);
-  dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
-  const std::uint64_t end_ps = dryfly_self.now();
-  const std::uint64_t moved_until_ps = copy.end_ps(end_ps - alone_ps, alone_ps);
-  if (moved_until_ps > end_ps) dryfly_self.now_ps.fetch_add(moved_until_ps - end_ps, std::memory_order_relaxed);
+  const CopyLoads loads = copy.loads();
+  rank::NodeAccounts node = accounts();
+  if (by_kernel && takes_turns()) {
+    dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps), std::memory_order_relaxed);
+    const std::size_t place = rank::NodeAccounts::Copies::idle(node.places());
+    auto progress = node.copies().begin(place, dryfly_self.now(), dryfly_self.duration_ps(alone_ps), loads);
+    while (!progress.is_over) {
+      pass_until(progress.at_ps);
+      let_others_come_first();
+      progress = node.copies().look(place, dryfly_self.now());
+    }
+    pass_until(progress.at_ps);
+  } else {
+    dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps + alone_ps), std::memory_order_relaxed);
+    const std::uint64_t end_ps = dryfly_self.now();
+    pass_until(node.copies().short_end(end_ps - alone_ps, alone_ps, loads));
+  }
 }
 
-void charge_read_from(const CopyPlace& other, std::size_t bytes) {
+void charge_read_from(const CopyPlace& other, std::size_t bytes, bool by_kernel = false) {
   const CopyPlace& own = dryfly_self.page->share.copies_at;
   if (is_known(own) && is_known(other)) {
-    charge(Copy{bytes, own, other});
+    charge(Copy{bytes, own, other}, by_kernel);
   } else {
-    charge(MeanCopy{bytes, true});
+    charge(MeanCopy{bytes, true}, by_kernel);
   }
 }
 
@@ -104,14 +132,6 @@ bool begins(std::size_t bytes) {
   dryfly_self.page->copier.at = dryfly_self.page->share.copies_at;
   reach_node_memory(bytes);
   return true;
-}
-
-// A library reads one long message after the other in one call: those of the node whose clocks are earlier come first,
-// so that they share what the memory carries meanwhile.
-void let_others_come_first() {
-  const rank::CallMode mode = dryfly_self.mode();
-  const bool has_baton = mode == rank::CallMode::blocking || mode == rank::CallMode::testing;
-  if (has_baton && !dryfly_self.has_threads()) dryfly_self.gate(wire::GateKind::baton);
 }
 
 // None: it has not copied yet, or is no rank of this node.
@@ -145,7 +165,7 @@ void charge_read_of(pid_t process, std::size_t bytes) {
   if (!begins(bytes)) return;
   let_others_come_first();
   dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(dryfly_self.header->copies.cross_ps), std::memory_order_relaxed);
-  charge_read_from(place_of(process), bytes);
+  charge_read_from(place_of(process), bytes, true);
 }
 
 void note_writer(const SharedPiece& piece, std::size_t bytes) {
