@@ -121,6 +121,12 @@ std::map<std::uint64_t, NodeOfJob> nodes_of(const Spec& spec, std::uint32_t rank
   return nodes;
 }
 
+std::uint32_t most_ranks(const std::map<std::uint64_t, NodeOfJob>& nodes) {
+  std::uint32_t most = 0;
+  for (const auto& [number, node] : nodes) most = std::max(most, node.ranks);
+  return most;
+}
+
 wire::SlowNode slow_node(const SlowParts& slow, NodeId node) {
   const auto left = [&](const std::map<NodeId, std::uint64_t>& parts) {
     const std::uint64_t share = SlowParts::share_of(parts, node);
@@ -129,7 +135,7 @@ wire::SlowNode slow_node(const SlowParts& slow, NodeId node) {
   return {.cpu_ppb = left(slow.cpus), .memory_ppb = left(slow.memories)};
 }
 
-// `ranks`: most on a node.
+// `ranks`: the most that a node has.
 wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t accounts_offset, std::uint32_t ranks) {
   const NodeMemorySpec memory = node_memory_spec(spec);
   const auto domains = static_cast<std::uint32_t>(std::min<std::size_t>(memory.domains.size(), wire::domains_max));
@@ -186,9 +192,7 @@ Segment::Segment(const Spec& spec) {
   const bool nodes_share_memory = spec.text(fields::run_on_node) == "shared";
   const std::map<std::uint64_t, NodeOfJob> nodes = nodes_of(spec, ranks);
   const std::uint64_t accounts_offset = arena_offset + arena_bytes + table_bytes + request_bytes;
-  std::uint32_t most_on_node = 0;
-  for (const auto& [number, node] : nodes) most_on_node = std::max(most_on_node, node.ranks);
-  const wire::CopyCosts copies = copy_costs(spec, accounts_offset, most_on_node);
+  const wire::CopyCosts copies = copy_costs(spec, accounts_offset, most_ranks(nodes));
   const wire::ServiceSettings service =
       service_settings(spec, accounts_offset + (nodes_share_memory ? copies.accounts_bytes * nodes.size() : 0));
   bytes_ = service.use_offset + round_up(service_use_bytes(service) * nodes.size(), page_bytes);

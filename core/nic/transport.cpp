@@ -173,15 +173,12 @@ void Transport::copy(const Journey& journey, Parcel parcel) {
                           .attaching = journey.attaching}};
   const bool may_begin = !copier.is_copying && copier.later_copies.empty();
   const bool is_free = copier.copies_until <= engine_.now();
-  if (may_begin && (is_free || !memory_.is_shared_by(copy.size, copy.way))) return begin_copy(by, copy);
+  if (may_begin && (is_free || !memory_.is_shared_by(copy.size, copy.way))) {
+    const Instant begin = std::max(engine_.now(), copier.copies_until);
+    return follow(by, copy, memory_.begin(copier.node, begin, copy.size, copy.way));
+  }
   copier.later_copies.push(copy);
   if (may_begin) schedule(copier.copies_until, Stage::next_copy, by);
-}
-
-void Transport::begin_copy(EndpointId by, const Copy& copy) {
-  const Port& copier = port(by);
-  const Instant begin = std::max(engine_.now(), copier.copies_until);
-  follow(by, copy, memory_.begin(copier.node, begin, copy.size, copy.way));
 }
 
 // The latency of the least distance lies before the match and behind it, in the ways to the end-points' processors.
@@ -272,8 +269,11 @@ void Transport::handle(Event event) {
     case Stage::copies_to_socket:
       arrival = {port(endpoint).copies[Nearness::across_sockets].pop(), 0};
       break;
-    case Stage::next_copy:
-      return begin_copy(endpoint, port(endpoint).later_copies.pop());
+    case Stage::next_copy: {
+      Port& copier = port(endpoint);
+      const Copy copy = copier.later_copies.pop();
+      return follow(endpoint, copy, memory_.begin(copier.node, engine_.now(), copy.size, copy.way));
+    }
     case Stage::look: {
       const Port& copier = port(endpoint);
       return follow(endpoint, copier.copy, memory_.look(copier.node, engine_.now(), copier.copy_place));

@@ -155,7 +155,6 @@ class Transport final : public Handler, public TransferSink {
     return *ports_[endpoint.value];
   }
   Transfer transfer(const Journey& journey, Parcel parcel);
-  void begin_copy(EndpointId by, const Copy& copy);
   void follow(EndpointId by, const Copy& copy, const NodeMemory::Copying& copying);
   void submit(const Transfer& transfer);
   // Something waits to cross this link between sockets, which may be free now.

@@ -73,7 +73,7 @@ struct MeanCopy {
 };
 
 // Whether the rank holds its node's baton, and can ask for it again at a later instant.
-bool takes_turns() {
+bool may_ask_again() {
   const rank::CallMode mode = dryfly_self.mode();
   const bool has_baton = mode == rank::CallMode::blocking || mode == rank::CallMode::testing;
   return has_baton && !dryfly_self.has_threads();
@@ -82,7 +82,7 @@ bool takes_turns() {
 // A library reads one long message after the other in one call: those of the node whose clocks are earlier come first,
 // so that they share what the memory carries meanwhile.
 void let_others_come_first() {
-  if (takes_turns()) dryfly_self.gate(wire::GateKind::baton);
+  if (may_ask_again()) dryfly_self.gate(wire::GateKind::baton);
 }
 
 void pass_until(std::uint64_t at_ps) {
@@ -99,7 +99,7 @@ void charge(const Copy& copy, bool by_kernel = false) {
   if (!copy.stays()) alone_ps = wire::SlowNode::longer(alone_ps, dryfly_self.page->share.slow.memory_ppb);
   const CopyLoads loads = copy.loads();
   rank::NodeAccounts node = accounts();
-  if (by_kernel && takes_turns()) {
+  if (by_kernel && may_ask_again()) {
     dryfly_self.now_ps.fetch_add(dryfly_self.duration_ps(copies.ps), std::memory_order_relaxed);
     const std::size_t place = rank::NodeAccounts::Copies::idle(node.places());
     auto progress = node.copies().begin(place, dryfly_self.now(), dryfly_self.duration_ps(alone_ps), loads);
