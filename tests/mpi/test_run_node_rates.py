@@ -71,6 +71,21 @@ def test_copies_and_payloads_of_nics_share_the_memory(dryfly: Dryfly, how: tuple
     assert 0.9 * 70e9 <= (copied[0] + by_nic[0]) / copied[1] <= 70e9
 
 
+@WAYS
+@pytest.mark.parametrize("second", ["list:8:9:10:11:12:13:14:15", "list:64:65:66:67:68:69:70:71"], ids=["near", "far"])
+def test_one_long_message_each_has_all_that_is_shared(dryfly: Dryfly, how: tuple[str, ...], second: str) -> None:
+    """First come, first served, the last of equal copies went on alone, and a node had four fifths of its rate."""
+    cores = f"list:{':'.join(str(core) for core in range(8))}:{second.removeprefix('list:')}"
+    narrow = ("--set", "node.socket_rate=15 GB/s", "--set", "node.l3_size=1 KiB")
+    found = table(
+        dryfly, "mbw_mr", cores, *how, *narrow, sizes="8388608:8388608", more=("-i", "1", "-x", "1", "-W", "1")
+    )
+    # A domain carries a quarter of its processor's, read and written, which is less than half of what eight cores ask.
+    expected = load("perlmutter-cpu").number("compute.cpu.memory_rate") / 1e6 / 4 / 2
+    expected = expected if second.startswith("list:8") else 15_000
+    assert 0.95 * expected <= found[8388608] <= 1.001 * expected
+
+
 def test_whose_bytes_are_copied_is_the_same_each_time(dryfly: Dryfly) -> None:
     """Which of its cells a library takes depends on what was before virtual time began: runs once differed by that."""
     source = ROOT / "programs" / "benchmark" / "alltoall.c"
