@@ -44,9 +44,9 @@ def health(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str
                 count, text = found.get(doubt.name, (0, doubt.text))
                 found[doubt.name] = count + len(doubt.ranks), text
     per_node = max((len(of.rows) for of in by_node), default=0)
-    short = list_doubt(wishes_of(run.case), ranks=per_node)
-    if short is not None:
-        found[short.name] = len(short.ranks), short.text
+    misfit = list_doubt(wishes_of(run.case), ranks=per_node)
+    if misfit is not None:
+        found[misfit.name] = len(misfit.ranks), misfit.text
     return [(name, count, text) for name, (count, text) in found.items()]
 
 
