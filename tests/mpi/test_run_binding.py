@@ -165,6 +165,16 @@ def test_prterun_binds_by_l3_regions(dryfly: Dryfly) -> None:
     assert [row["nic"] for row in ended.results["binding"]] == [2, 2, 1, 1, 3, 3, 0, 0]
 
 
+def test_prterun_binds_to_so_many_cores_as_its_mapping_says(dryfly: Dryfly) -> None:
+    if mpi.select("openmpi").wrapper("prterun") is None:
+        pytest.skip("this Open MPI has no prterun")
+    ended = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "2", "--compute", "none", "--mpi", "openmpi",
+                   "--launcher", "prterun", "--launcher-options", "--map-by numa:PE=3", "--", PROGRAM,
+                   limit_s=120.0)  # fmt: skip
+    # Cores 0, 8 and so on are reserved; a domain is two L3 regions of eight.
+    assert [row["processors"] for row in ended.succeeded().results["binding"]] == ["1-3,65-67", "17-19,81-83"]
+
+
 @pytest.mark.parametrize("options", ["--map-by ppr:1:l3cashe", "--bind-to coar", "--map-by ppr:3:node"])
 def test_words_that_prterun_does_not_know_are_the_users(options: str, dryfly: Dryfly) -> None:
     if mpi.select("openmpi").wrapper("prterun") is None:
@@ -274,6 +284,14 @@ def test_it_repeats_and_a_move_within_the_run_does_too(dryfly: Dryfly) -> None:
         (("--cpu-bind", "list:1:2", "--mem-bind", "list:0"), "accepted are lists of one length"),
         (("--launcher-options", "--bind-to core"), "goes with --launcher prterun"),
         (("--launcher-options", "--map-by 'ppr"), "accepted are words as a shell has them"),
+        (
+            ("--launcher", "prterun", "--cpu-bind", "depth", "--launcher-options", "--map-by numa --bind-to core"),
+            "--cpu-bind depth and --launcher-options --bind-to core: both bind ranks to cores; accepted is one of the two",
+        ),
+        (
+            ("--launcher", "prterun", "--depth", "4", "--launcher-options", "--map-by numa:PE=2:OVERSUBSCRIBE"),
+            "--depth 4 and --launcher-options --map-by numa:PE=2:OVERSUBSCRIBE: both bind ranks to cores",
+        ),
     ],
 )
 def test_what_the_node_lacks_is_refused_before_anything_starts(

@@ -171,7 +171,7 @@ def _single_gpu(node: Node, processors: Sequence[Processors] | None, number: int
     return found
 
 
-def _gpus_in_turn(node: Node, processors: Sequence[Processors] | None, number: int, ranks: int) -> list[list[int]]:
+def _gpus_in_turn(node: Node, _processors: Sequence[Processors] | None, number: int, ranks: int) -> list[list[int]]:
     count = len(node.gpu_domains)
     return [sorted({(local * number + step) % count for step in range(number)}) for local in range(ranks)]
 
