@@ -211,6 +211,38 @@ def test_python_and_lscpu_count_the_nodes_processors(dryfly: Dryfly, programs: P
         assert re.search(wanted, ended.stdout), wanted
 
 
+_LOOKS = """import os, subprocess
+print(os.path.isdir("/sys/devices/system/cpu/cpu207"), os.path.exists("/sys/devices/system/cpu/cpu208"))
+print(os.path.islink("/sys/devices/system/cpu/cpu207"), os.access("/sys/devices/system/node/node3", os.R_OK))
+os.sched_setaffinity(0, [7, 60])
+told = ("grep", "Cpus_allowed_list", "/proc/self/status")
+subprocess.run(told)
+os.system(" ".join(told))
+print(os.popen(" ".join(told)).read(), end="", flush=True)
+os.waitpid(os.posix_spawnp("grep", told, os.environ), 0)
+"""
+
+
+def test_what_a_process_asks_of_files_is_the_nodes_and_its_children_are_bound_as_it_is(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    (tmp_path / "looks.py").write_text(_LOOKS)
+    asks = "test -d /sys/devices/system/cpu/cpu150; echo $?; test -e /sys/devices/system/node/node4; echo $?"
+    lists = "ls -d /sys/devices/system/cpu/cpu150; stat -c %F /sys/devices/system/node/node3"
+    lines = f'#!/bin/sh\n{asks}\n{lists}\n"{sys.executable}" "{tmp_path}/looks.py"\nexec "$@"\n'
+    wrapper = script(tmp_path / "wrapper.sh", lines)
+    shown = dryfly(*AURORA, "--ppn", "1", "--", wrapper, programs.check("binding.c")).succeeded().stdout
+    told = [*("0", "1", "/sys/devices/system/cpu/cpu150", "directory", "True False", "False True")]
+    assert shown.splitlines()[:10] == [*told, *(4 * ["Cpus_allowed_list:\t7,60"])]
+
+
+def test_where_nobody_binds_a_rank_is_on_a_processor_of_its_own_in_blocks(dryfly: Dryfly) -> None:
+    rows = told(dryfly(*AURORA, "--ppn", "6", "--", PROGRAM))
+    # Three of 51 cores that a socket has for jobs, 17 apart.
+    assert [row["cpu"] for row in rows] == ["1", "18", "35", "53", "70", "87"]
+    assert [row["cpu"] for row in told(dryfly(*AURORA, "--ppn", "2", "--", PROGRAM, "set", "3,60"))] == ["3", "60"]
+
+
 def took(dryfly: Dryfly, *words: str, work: str = "3072000000") -> list[int]:
     """Nanoseconds in which each rank of a node of Aurora reads so many bytes, 10 ms of its DDR5 at 307.2 GB/s."""
     sets = ("--set", "compute.gpu.memory_rate=1 MB/s")  # so that processors do it
@@ -286,7 +318,7 @@ def test_it_repeats_and_a_move_within_the_run_does_too(dryfly: Dryfly) -> None:
         (("--launcher-options", "--map-by 'ppr"), "accepted are words as a shell has them"),
         (
             ("--launcher", "prterun", "--cpu-bind", "depth", "--launcher-options", "--map-by numa --bind-to core"),
-            "--cpu-bind depth and --launcher-options --bind-to core: both bind ranks to cores; accepted is one of the two",
+            "--cpu-bind depth and --launcher-options --bind-to core: both bind ranks to cores; accepted is one",
         ),
         (
             ("--launcher", "prterun", "--depth", "4", "--launcher-options", "--map-by numa:PE=2:OVERSUBSCRIBE"),
