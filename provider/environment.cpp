@@ -83,6 +83,17 @@ class Reader {
     }
   }
 
+  // "1024,1025", as a launcher lists what the job may use.
+  void numbers(const char* name, unsigned long most, const char* accepted) {
+    const char* at = text(name);
+    while (at != nullptr) {
+      char* end = nullptr;
+      const unsigned long number = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+      if (number == 0 || number > most || (*end != 0 && *end != ',')) return refuse(name, "accepted is %s", accepted);
+      at = *end == ',' ? end + 1 : nullptr;
+    }
+  }
+
   // One of these words.
   template <std::size_t count>
   void word(const char* name, const char* const (&accepted)[count], const char* refusal, std::size_t* index = nullptr) {
@@ -425,7 +436,11 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   if (!of_shm.ok()) return false;
   Reader of_heap(reason, room, "HUGETLB_");
   read_heap(of_heap, to.registration);
-  return of_heap.ok();
+  if (!of_heap.ok()) return false;
+  Reader of_launcher(reason, room, "SLINGSHOT_");
+  of_launcher.numbers("VNIS", UINT16_MAX, "VNIs with commas, each of 1 to 65535, such as 1024,1025");
+  of_launcher.numbers("SVC_IDS", UINT32_MAX, "numbers of services with commas, each of at least 1, such as 2");
+  return of_launcher.ok();
 }
 
 // As libfabric's cxi provider looks for them: by name anywhere in the list.

@@ -218,7 +218,7 @@ bool class_settings_accepted(const rank::Channel& channel) {
   static bool warned = false;
   if (found == ClassSettings::doubtful && is_news && !warned) {
     warned = true;
-    tell(channel, "class", "warning: %s", text);
+    tell(channel, About::traffic_class, "warning: %s", text);
   }
   return found != ClassSettings::refused;
 }

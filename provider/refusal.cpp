@@ -26,8 +26,9 @@ void refuse_setting(const rank::Channel& channel, const char* reason) {
   if (of_run) rank::end_refused(speaks);
 }
 
-void tell(const rank::Channel& channel, const char* about, const char* format, ...) {
-  if (!rank::speaks_for_run(about)) return;
+void tell(const rank::Channel& channel, About about, const char* format, ...) {
+  const std::uint32_t bit = 1U << static_cast<std::uint32_t>(about);
+  if ((channel.header().told.fetch_or(bit) & bit) != 0) return;
   char text[512];
   va_list arguments;
   va_start(arguments, format);

@@ -127,6 +127,21 @@ TEST_CASE("what libfabric would not take is refused in its words") {
         "no or off");
 }
 
+TEST_CASE("what a launcher lists for the job are numbers") {
+  const auto refused = [](const char* name, const char* value) {
+    const Settings set({{name, value}}, "SLINGSHOT_");
+    return refusal();
+  };
+  CHECK(refused("VNIS", "1024,1025").empty());
+  CHECK(refused("VNIS", "").empty());
+  for (const char* value : {"abc", "0", "65536", "1024,", "1024,x", "1024;1025", "-1"}) {
+    CHECK(refused("VNIS", value) == std::string("SLINGSHOT_VNIS=") + value +
+                                        ": accepted is VNIs with commas, each of 1 to 65535, such as 1024,1025");
+  }
+  CHECK(refused("SVC_IDS", "2,2").empty());
+  CHECK(refused("SVC_IDS", "two").starts_with("SLINGSHOT_SVC_IDS=two: accepted is numbers of services"));
+}
+
 TEST_CASE("values that libfabric adjusts are adjusted") {
   const Settings set{{"SW_RX_TX_INIT_MAX", "1"}, {"CTRL_RX_EQ_MAX_SIZE", "0"}, {"FC_RETRY_USEC_DELAY", "0"}};
   const Environment environment = accepted();
