@@ -50,6 +50,7 @@ def test_the_launchers_options_are_what_a_rank_sees(dryfly: Dryfly) -> None:
     found = ended.results["binding"]
     assert [(row["nic"], row["nic_socket"], row["gpus"]) for row in found] == [(1, 0, ["0.0"]), (5, 1, ["3.0"])]
     assert re.search(r"0 +1-8 +0 +2 \(HBM2e\) +0\.0 +1 \(socket 0\)", ended.stderr)
+    assert "assumed" not in ended.stderr
 
 
 def test_where_nobody_binds_the_map_says_what_ranks_may_use_and_nothing_changes(dryfly: Dryfly) -> None:
@@ -60,6 +61,9 @@ def test_where_nobody_binds_the_map_says_what_ranks_may_use_and_nothing_changes(
     assert [(row["core"], row["memory"], row["memory_kind"], len(row["gpus"])) for row in rows] == [
         (None, 0, "DDR5", 6), (None, 1, "DDR5", 6)]  # fmt: skip
     assert "1-51,53-103,105-155,157-207" in ended.stderr
+    assert [row["memory_assumed"] for row in rows] == [True, True]
+    assert re.search(r"0 +1-51,53-103,.* 0 \(DDR5\), assumed", ended.stderr)
+    assert ended.stderr.count("Nobody has bound these ranks (assumed)") == 1
     assert not [row for row in ended.results["health"] if row["name"].startswith("binding")]
     whole = dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "none", "--", PROGRAM).succeeded()
     assert whole.fingerprint == ended.fingerprint

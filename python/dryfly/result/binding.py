@@ -105,6 +105,7 @@ def _row(of: _Ranks, row: Mapping[str, Any], seat: Seat, name: str, beside: int)
         "socket": node.socket_of(core) if bound else None,
         "memories": place.get("memories", ""),
         "memory": memory,
+        "memory_assumed": "memory" not in place,
         "memory_kind": node.domains[memory].kind,
         "gpus": list(seat.gpus or map(str, range(len(node.gpu_domains)))),
         "nic": nic,
@@ -113,15 +114,26 @@ def _row(of: _Ranks, row: Mapping[str, Any], seat: Seat, name: str, beside: int)
     }
 
 
+def assumption(found: Iterable[Mapping[str, Any]]) -> str:
+    """A sentence where the map has ranks that nobody bound; empty where it has none."""
+    if not any(row["memory_assumed"] for row in found):
+        return ""
+    return (
+        "Nobody has bound these ranks (assumed): hardware threads and GPUs are all that they may use, and memory is "
+        "taken to be as if ranks were bound to domains in blocks."
+    )
+
+
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     kind = f" ({row['memory_kind']})" if row["memory_kind"] else ""
+    assumed = ", assumed" if row["memory_assumed"] else ""
     others = row["others_on_core"]
     return (
         str(row["rank"]),
         row["node"],
         row["processors"],
         "-" if row["core"] is None else f"{row['core']} (socket {row['socket']})",
-        f"{row['memory']}{kind}",
+        f"{row['memory']}{kind}{assumed}",
         _gpus_text(row["gpus"]),
         f"{row['nic']} (socket {row['nic_socket']})",
         f"{others} rank{'s' if others > 1 else ''}" if others else "-",
