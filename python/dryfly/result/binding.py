@@ -116,7 +116,7 @@ def _row(of: _Ranks, row: Mapping[str, Any], seat: Seat, name: str, beside: int)
 
 def assumption(found: Iterable[Mapping[str, Any]]) -> str:
     """A sentence where the map has ranks that nobody bound; empty where it has none."""
-    if not any(row["memory_assumed"] for row in found):
+    if not any(row.get("memory_assumed") for row in found):
         return ""
     return (
         "Nobody has bound these ranks (assumed): hardware threads and GPUs are all that they may use, and memory is "
@@ -126,7 +126,7 @@ def assumption(found: Iterable[Mapping[str, Any]]) -> str:
 
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     kind = f" ({row['memory_kind']})" if row["memory_kind"] else ""
-    assumed = ", assumed" if row["memory_assumed"] else ""
+    assumed = ", assumed" if row.get("memory_assumed") else ""
     others = row["others_on_core"]
     return (
         str(row["rank"]),
