@@ -2,8 +2,10 @@
 // entries out, and the program would run in real time. So what this process has begun with is added behind them. A
 // script that loads an environment module puts another MPI's folder in front of LD_LIBRARY_PATH: those of the run's
 // library come first again. Where this process is bound by now goes along (node/binding.hpp). An environment without
-// these variables stays as it is. execl and its relatives, fexecve and posix_spawn are left as they are: shells, env
-// and the launchers use none of them.
+// these variables stays as it is. execl and its relatives, system and popen pass on the process's own environment,
+// where its binding stands too; execle and fexecve with another one are left as they are: shells, env and the launchers
+// use neither.
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,7 +68,9 @@ char** place_of_binding(char** environment, std::size_t count) {
   return &environment[count];
 }
 
-int execute(real::execvpe_t* function, const char* file, char* const* arguments, char* const* environment) {
+// Calls `function` with what the environment comes to.
+template <typename Function>
+int with_completed(char* const* environment, const Function& function) {
   std::size_t count = 0;
   while (environment != nullptr && environment[count] != nullptr) ++count;
   // On the stack: this may be a child of vfork, which has its parent's memory.
@@ -80,7 +84,18 @@ int execute(real::execvpe_t* function, const char* file, char* const* arguments,
   }
   char** const binding = *changed_binding(bound) != 0 ? place_of_binding(changed, count) : nullptr;
   if (binding != nullptr) *binding = bound;
-  return function(file, arguments, completed != 0 || binding != nullptr ? changed : environment);
+  return function(completed != 0 || binding != nullptr ? changed : environment);
+}
+
+int execute(real::execvpe_t* function, const char* file, char* const* arguments, char* const* environment) {
+  return with_completed(environment, [&](char* const* completed) { return function(file, arguments, completed); });
+}
+
+int spawn(real::posix_spawn_t* function, pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
+          const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  return with_completed(environment, [&](char* const* completed) {
+    return function(child, file, actions, attributes, arguments, completed);
+  });
 }
 
 }  // namespace
@@ -100,4 +115,12 @@ DRYFLY_EXPORT int execvpe(const char* file, char* const* arguments, char* const*
 }
 DRYFLY_EXPORT int execvp(const char* file, char* const* arguments) noexcept {
   return execute(real::execvpe(), file, arguments, environ);
+}
+DRYFLY_EXPORT int posix_spawn(pid_t* child, const char* path, const posix_spawn_file_actions_t* actions,
+                              const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  return spawn(real::posix_spawn(), child, path, actions, attributes, arguments, environment);
+}
+DRYFLY_EXPORT int posix_spawnp(pid_t* child, const char* file, const posix_spawn_file_actions_t* actions,
+                               const posix_spawnattr_t* attributes, char* const* arguments, char* const* environment) {
+  return spawn(real::posix_spawnp(), child, file, actions, attributes, arguments, environment);
 }

@@ -37,7 +37,7 @@ bool auth_key_accepted(const void* key, std::size_t size) {
     return false;
   }
   const rank::Channel* channel = rank::Channel::get();
-  return channel == nullptr || key_granted(channel->header(), asked);
+  return channel == nullptr || key_granted(*channel, asked);
 }
 
 AuthKey job_auth_key() {

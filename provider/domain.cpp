@@ -72,7 +72,7 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   if (!auth_key_accepted(info->domain_attr->auth_key, info->domain_attr->auth_key_size)) return -FI_EINVAL;
   AuthKey key = job_auth_key();
   if (info->domain_attr->auth_key != nullptr) memcpy(&key, info->domain_attr->auth_key, sizeof(AuthKey));
-  if (!service_known(session.channel().header(), key.service)) return -FI_EINVAL;
+  if (!service_known(session.channel(), key.service)) return -FI_EINVAL;
   const std::uint32_t label = info->domain_attr->tclass;
   std::uint8_t traffic_class = 0;
   if (!traffic_class_of(FI_TC_UNSPEC, label, traffic_class)) return -FI_EINVAL;

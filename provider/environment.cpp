@@ -1,6 +1,7 @@
 #include "provider/environment.hpp"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +55,9 @@ class Reader {
     char* end = nullptr;
     errno = 0;
     const long long number = strtoll(given, &end, 0);
-    if (*end != 0 || errno != 0 || number < 0) {
+    if (*end == 0 && errno == ERANGE && number > 0) {
+      refuse(name, "accepted is a number of at most %lld", LLONG_MAX);
+    } else if (*end != 0 || errno != 0 || number < 0) {
       refuse(name, "accepted is a number of at least 0");
     } else {
       value = static_cast<std::uint64_t>(number);
@@ -76,7 +79,18 @@ class Reader {
       for (; name[i] != 0 && i + 1 < sizeof lower; ++i) lower[i] = static_cast<char>(name[i] | 0x20);
       lower[i] = 0;
       for (char& letter : lower) letter = letter == ('_' | 0x20) ? '_' : letter;
-      refuse(name, "failed to parse bool var %s=%s", lower, given);
+      refuse(name, "failed to parse bool var %s=%s; accepted is 1, true, yes, on, 0, false, no or off", lower, given);
+    }
+  }
+
+  // "1024,1025", as a launcher lists what the job may use.
+  void numbers(const char* name, unsigned long most, const char* accepted) {
+    const char* at = text(name);
+    while (at != nullptr) {
+      char* end = nullptr;
+      const unsigned long number = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+      if (number == 0 || number > most || (*end != 0 && *end != ',')) return refuse(name, "accepted is %s", accepted);
+      at = *end == ',' ? end + 1 : nullptr;
     }
   }
 
@@ -90,7 +104,13 @@ class Reader {
       if (index != nullptr) *index = i;
       return;
     }
-    refuse(name, "%s: %s", refusal, given);
+    char list[128] = "";
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t used = strlen(list);
+      const char* between = i == 0 ? "" : i + 1 < count ? ", " : " or ";
+      snprintf(list + used, sizeof list - used, "%s%s", between, accepted[i]);
+    }
+    refuse(name, "%s: %s; accepted is %s", refusal, given, list);
   }
 
  private:
@@ -109,11 +129,18 @@ void read_rendezvous(Reader& reader, Environment& to) {
   to.rendezvous_given = threshold || get_min || eager_size;
   to.rendezvous_threshold = std::max(to.rendezvous_threshold, inline_bytes);
   to.rendezvous_eager_size = std::min(to.rendezvous_eager_size, to.rendezvous_threshold);
-  const char* cause = buffer ? "OFLOW_BUF_SIZE" : threshold ? "RDZV_THRESHOLD" : "RDZV_GET_MIN";
+  // The setting that somebody has made is named.
+  const char* of_threshold = threshold || !buffer ? "RDZV_THRESHOLD" : "OFLOW_BUF_SIZE";
+  const char* of_sum = get_min || !(threshold || buffer) ? "RDZV_GET_MIN" : of_threshold;
+  const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   if (to.rendezvous_threshold > to.overflow_buffer) {
-    reader.refuse(cause, "Invalid rdzv_threshold: %llu", static_cast<unsigned long long>(to.rendezvous_threshold));
+    reader.refuse(of_threshold, "Invalid rdzv_threshold: %llu; accepted is at most the %llu of FI_CXI_OFLOW_BUF_SIZE",
+                  number(to.rendezvous_threshold), number(to.overflow_buffer));
   } else if (to.rendezvous_get_min > to.overflow_buffer - to.rendezvous_threshold) {
-    reader.refuse(cause, "Invalid rdzv_get_min: %llu", static_cast<unsigned long long>(to.rendezvous_get_min));
+    reader.refuse(of_sum,
+                  "Invalid rdzv_get_min: %llu; accepted is at most the %llu of FI_CXI_OFLOW_BUF_SIZE less the %llu of "
+                  "FI_CXI_RDZV_THRESHOLD",
+                  number(to.rendezvous_get_min), number(to.overflow_buffer), number(to.rendezvous_threshold));
   }
 }
 
@@ -200,7 +227,8 @@ bool is_device_list(const char* text) {
 void read_devices(Reader& reader, Environment& to) {
   to.devices = reader.text("DEVICE_NAME");
   if (to.devices != nullptr && !is_device_list(to.devices)) {
-    reader.refuse("DEVICE_NAME", "Failed to validate device name: name=%s rc=%d", to.devices, -EINVAL);
+    reader.refuse("DEVICE_NAME", "Failed to validate device name: name=%s rc=%d; accepted is a list such as cxi0,cxi1",
+                  to.devices, -EINVAL);
   }
   std::uint64_t network = to.default_network;
   reader.size("DEFAULT_VNI", network);
@@ -293,8 +321,11 @@ void read_interfaces(Reader& reader, DeviceSettings& to) {
       if (strlen(names[i]) == length && strncasecmp(at, names[i], length) == 0) found = 1U << i;
     }
     if (found == 0) {
-      return reader.refuse("HMEM", "unknown HMEM interface specified in FI_HMEM, entry=\"%.*s\"",
-                           static_cast<int>(length), at);
+      return reader.refuse(
+          "HMEM",
+          "unknown HMEM interface specified in FI_HMEM, entry=\"%.*s\"; accepted are system, cuda, rocr, ze, "
+          "neuron and synapseai",
+          static_cast<int>(length), at);
     }
     to.interfaces |= found;
     at += length;
@@ -405,7 +436,11 @@ bool read_environment(Environment& to, char* reason, std::size_t room) {
   if (!of_shm.ok()) return false;
   Reader of_heap(reason, room, "HUGETLB_");
   read_heap(of_heap, to.registration);
-  return of_heap.ok();
+  if (!of_heap.ok()) return false;
+  Reader of_launcher(reason, room, "SLINGSHOT_");
+  of_launcher.numbers("VNIS", UINT16_MAX, "VNIs with commas, each of 1 to 65535, such as 1024,1025");
+  of_launcher.numbers("SVC_IDS", UINT32_MAX, "numbers of services with commas, each of at least 1, such as 2");
+  return of_launcher.ok();
 }
 
 // As libfabric's cxi provider looks for them: by name anywhere in the list.

@@ -14,6 +14,8 @@
 #include "provider/nic_info.hpp"
 #include "provider/nic_order.hpp"
 #include "provider/process.hpp"
+#include "provider/refusal.hpp"
+#include "provider/traffic_class.hpp"
 
 namespace dryfly::provider {
 
@@ -205,10 +207,40 @@ fi_info* make_info(const Face& face, const rank::Channel& channel, std::uint32_t
 
 bool is_shown(std::uint32_t nic) { return process().environment.shows(name_of(nic).text); }
 
-bool settings_accepted() {
-  char reason[256];
-  if (read_environment(process().environment, reason, sizeof reason)) return true;
-  fprintf(stderr, "dryfly: %s\n", reason);
+// The warning about the class in all ranks' environment is said before the start.
+bool class_settings_accepted(const rank::Channel& channel) {
+  char text[512];
+  const ClassSettings found = check_class_settings(text, sizeof text);
+  if (found == ClassSettings::refused) refuse_setting(channel, text);
+  const char* told = getenv("DRYFLY_CLASS_TOLD");
+  const char* wanted = getenv("MPICH_OFI_DEFAULT_TCLASS");
+  const bool is_news = told == nullptr || wanted == nullptr || strcmp(told, wanted) != 0;
+  static bool warned = false;
+  if (found == ClassSettings::doubtful && is_news && !warned) {
+    warned = true;
+    tell(channel, About::traffic_class, "warning: %s", text);
+  }
+  return found != ClassSettings::refused;
+}
+
+bool names_a_nic(const rank::Channel& channel) {
+  const std::uint32_t nics = channel.welcome().nics_per_node;
+  for (std::uint32_t nic = 0; nic < nics; ++nic) {
+    if (is_shown(nic)) return true;
+  }
+  char text[512];
+  snprintf(text, sizeof text, "FI_CXI_DEVICE_NAME=%s: it names no NIC of the node; accepted are %s0 to %s%u",
+           process().environment.devices, domain_prefix, domain_prefix, nics - 1);
+  refuse_setting(channel, text);
+  return false;
+}
+
+bool settings_accepted(const rank::Channel& channel) {
+  char reason[512];
+  if (read_environment(process().environment, reason, sizeof reason)) {
+    return class_settings_accepted(channel);
+  }
+  refuse_setting(channel, reason);
   return false;
 }
 
@@ -280,7 +312,8 @@ int get_info(std::uint32_t version, const char* node, const char* service, std::
              fi_info** infos) {
   const rank::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
-  if (!settings_accepted()) return -FI_EINVAL;
+  if (!settings_accepted(*channel)) return -FI_EINVAL;
+  if (!names_a_nic(*channel)) return -FI_ENODATA;
   if (hints != nullptr && !hints_accepted(network_face, version, *hints, channel->header().inline_max)) {
     return -FI_ENODATA;
   }
@@ -327,7 +360,7 @@ int get_node_info(std::uint32_t version, const char*, const char*, std::uint64_t
                   fi_info** infos) {
   const rank::Channel* channel = attach();
   if (channel == nullptr) return -FI_ENODATA;
-  if (!settings_accepted()) return -FI_EINVAL;
+  if (!settings_accepted(*channel)) return -FI_EINVAL;
   if (hints != nullptr && !hints_accepted(node_face, version, *hints, channel->header().inline_max)) {
     return -FI_ENODATA;
   }

@@ -7,6 +7,7 @@
 
 #include "provider/attributes.hpp"
 #include "provider/nic_info.hpp"
+#include "provider/refusal.hpp"
 #include "rank/nic_choice.hpp"
 
 namespace dryfly::provider {
@@ -45,6 +46,8 @@ void say(const rank::Channel& channel, const rank::NodeNics& node, const rank::N
   if (verbose >= 2) say_choice(channel, node, settings, nic);
 }
 
+bool is_level(const char* text) { return *text >= '0' && *text <= '2' && text[1] == 0; }
+
 }  // namespace
 
 int first_nic(const rank::Channel& channel, std::uint32_t& nic) {
@@ -55,8 +58,15 @@ int first_nic(const rank::Channel& channel, std::uint32_t& nic) {
   const rank::NicSettings settings = rank::nic_settings_of_environment();
   const rank::NicChoice choice = rank::choose_nic(node, settings, nic);
   if (choice != rank::NicChoice::chosen) {
-    dprintf(STDERR_FILENO, "dryfly: rank %u (local rank %u): %s\n", channel.rank(), node.local_rank,
-            rank::reason_of(choice));
+    char text[512];
+    rank::write_reason(choice, node, settings, text, sizeof text);
+    refuse_setting(channel, text);
+    return -FI_EINVAL;
+  }
+  if (const char* level = getenv("MPICH_OFI_NIC_VERBOSE"); level != nullptr && !is_level(level)) {
+    char text[128];
+    snprintf(text, sizeof text, "MPICH_OFI_NIC_VERBOSE=%s: accepted is 0, 1 or 2", level);
+    refuse_setting(channel, text);
     return -FI_EINVAL;
   }
   say(channel, node, settings, nic);

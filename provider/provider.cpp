@@ -36,7 +36,7 @@ fi_provider node_description = {
 
 // For whoever starts ranks with this process's environment: the setting that they would refuse, or null.
 extern "C" __attribute__((visibility("default"))) const char* dryfly_refused_setting(void) {
-  static char reason[256];
+  static char reason[512];
   dryfly::provider::Environment environment;
   return dryfly::provider::read_environment(environment, reason, sizeof reason) ? nullptr : reason;
 }

@@ -114,7 +114,7 @@ void Gate::leave_if_job_is_over() const {
   if (conductor_gone && header_->served != 0) {
     fprintf(stderr, "dryfly: the fabric is no longer served; this process ends\n");
   }
-  if (conductor_gone || header_->job_over.load(std::memory_order_relaxed) != 0) _exit(70);
+  if (conductor_gone) _exit(70);
 }
 
 }  // namespace dryfly::rank

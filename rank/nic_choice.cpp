@@ -1,5 +1,6 @@
 #include "rank/nic_choice.hpp"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -202,22 +203,33 @@ NicChoice choose_nic(const NodeNics& node, const NicSettings& settings, std::uin
   return NicChoice::chosen;
 }
 
-const char* reason_of(NicChoice choice) {
+void write_reason(NicChoice choice, const NodeNics& node, const NicSettings& settings, char* text, std::size_t room) {
+  const auto value = [](const char* given) { return given != nullptr ? given : ""; };
   switch (choice) {
     case NicChoice::chosen:
-      return "is used";
+      snprintf(text, room, "a NIC is chosen");
+      return;
     case NicChoice::unknown_policy:
-      return "MPICH_OFI_NIC_POLICY: accepted is BLOCK, ROUND-ROBIN, NUMA, GPU or USER";
+      snprintf(text, room, "MPICH_OFI_NIC_POLICY=%s: accepted is BLOCK, ROUND-ROBIN, NUMA, GPU or USER",
+               value(settings.policy));
+      return;
     case NicChoice::bad_mapping:
-      return "MPICH_OFI_NIC_MAPPING: accepted is NIC:RANKS;..., such as 0:0-3;1:4,5, each local rank once";
+      snprintf(text, room,
+               "MPICH_OFI_NIC_MAPPING=%s: accepted is NIC:RANKS;..., such as 0:0-3;1:4,5, each local rank once",
+               value(settings.mapping));
+      return;
     case NicChoice::not_mapped:
-      return "MPICH_OFI_NIC_MAPPING does not name this local rank";
+      snprintf(text, room, "MPICH_OFI_NIC_MAPPING=%s: local rank %u is not mapped", value(settings.mapping),
+               node.local_rank);
+      return;
     case NicChoice::bad_number:
-      return "MPICH_OFI_NUM_NICS: accepted is a number of NICs of the node, or NUMBER:NIC,NIC";
+      snprintf(text, room, "MPICH_OFI_NUM_NICS=%s: accepted is 1 to %u, the NICs of a node, or NUMBER:NIC,NIC",
+               value(settings.number), node.nics);
+      return;
     case NicChoice::no_gpus:
-      return "MPICH_OFI_NIC_POLICY=GPU: the machine says nothing of GPUs";
+      snprintf(text, room, "MPICH_OFI_NIC_POLICY=%s: the machine says nothing of GPUs", value(settings.policy));
+      return;
   }
-  return "";
 }
 
 }  // namespace dryfly::rank

@@ -12,6 +12,7 @@
 // python/dryfly/case/nics.py. Loaded into user programs: libc only.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace dryfly::rank {
@@ -49,7 +50,7 @@ NicSettings nic_settings_of_environment();
 enum class NicChoice : std::uint8_t { chosen, unknown_policy, bad_mapping, not_mapped, bad_number, no_gpus };
 
 NicChoice choose_nic(const NodeNics& node, const NicSettings& settings, std::uint32_t& nic);
-// What is wrong, for a sentence that begins with the variable's name and value.
-const char* reason_of(NicChoice choice);
+// What is wrong: a sentence that begins with the variable's name and value.
+void write_reason(NicChoice choice, const NodeNics& node, const NicSettings& settings, char* text, std::size_t room);
 
 }  // namespace dryfly::rank

@@ -219,9 +219,9 @@ struct SegmentHeader {
   std::atomic<std::uint32_t> conductor_processor;  // one more than the number of that on which it spins
   std::atomic<std::uint32_t> gathering_processor;  // the same of that on which ranks sleep now; 0: on any
   alignas(64) std::atomic<std::uint32_t> spinning_ranks;
-  std::atomic<std::uint32_t> job_over;  // not 0: the job is being ended, a rank that sees it exits
-  CommonCopies table;                   // the MPI library's table of addresses (rank/common_table.hpp)
-  CommonCopies requests;                // its first block of requests (preload/memory/first_requests.hpp)
+  std::atomic<std::uint32_t> told;  // a bit for what one rank has said for all (provider/refusal.hpp)
+  CommonCopies table;               // the MPI library's table of addresses (rank/common_table.hpp)
+  CommonCopies requests;            // its first block of requests (preload/memory/first_requests.hpp)
   alignas(64) std::atomic<std::uint64_t> attention[rank_count_max / 64];  // bit per rank: look at its page
 };
 

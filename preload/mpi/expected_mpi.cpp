@@ -4,40 +4,18 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <cstdint>
 
 #include "preload/mpi/mapped_mpis.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
-#include "preload/real.hpp"
+#include "rank/refusal.hpp"
 
 namespace dryfly::preload {
 
 namespace {
-
-// The job ends with the first rank that does. Whoever speaks keeps its name until the others have found it taken.
-constexpr std::uint64_t until_asked_ns = 300'000'000;
-constexpr std::uint64_t until_ended_ns = 5'000'000'000;
-
-// All ranks of a run come here at once, and one is to speak: who gets the name.
-bool speaks_for_all() {
-  const char* channel = getenv("DRYFLY_CHANNEL");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "%s.mpi", channel ? channel : "");
-  const int name = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<size_t>(length));
-  return name < 0 || length >= static_cast<int>(sizeof address.sun_path) - 1 ||
-         bind(name, reinterpret_cast<sockaddr*>(&address), bytes) == 0;
-}
 
 bool are_in_one_folder(const char* one, const char* other) {
   char a[PATH_MAX];
@@ -49,7 +27,7 @@ bool are_in_one_folder(const char* one, const char* other) {
 
 // Says the sentence, and ends the run.
 [[noreturn]] __attribute__((format(printf, 1, 2))) void end_all(const char* format, ...) {
-  const bool speaks = speaks_for_all();
+  const bool speaks = rank::speaks_for_run("mpi");
   if (speaks) {
     va_list values;
     va_start(values, format);
@@ -57,8 +35,7 @@ bool are_in_one_folder(const char* one, const char* other) {
     va_end(values);
     fflush(stderr);
   }
-  real::nap_ns(speaks ? until_asked_ns : until_ended_ns);
-  _exit(2);
+  rank::end_refused(speaks);
 }
 
 void refuse_two_mpis() {

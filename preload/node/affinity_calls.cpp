@@ -60,6 +60,13 @@ long get_affinity(std::int32_t thread, std::size_t bytes, unsigned char* mask) {
   return static_cast<long>(mask_bytes());
 }
 
+long get_processor(std::uint32_t* processor, std::uint32_t* domain) {
+  const std::uint32_t here = current_processor();
+  if (processor != nullptr) *processor = here;
+  if (domain != nullptr) *domain = node_shape()->domain_of(here);
+  return 0;
+}
+
 }  // namespace dryfly::preload
 
 using namespace dryfly::preload;
@@ -99,18 +106,12 @@ DRYFLY_EXPORT int pthread_attr_setaffinity_np(pthread_attr_t* attributes, size_t
   return 0;
 }
 
-// A bound thread runs on the first of its processors.
 DRYFLY_EXPORT int sched_getcpu() noexcept {
-  return is_bound() ? static_cast<int>(processors_of(0).first()) : real::sched_getcpu()();
+  return node_shape() != nullptr ? static_cast<int>(current_processor()) : real::sched_getcpu()();
 }
 
 DRYFLY_EXPORT int getcpu(unsigned* processor, unsigned* domain) noexcept {
-  if (!is_bound()) {
-    const long arguments[6] = {reinterpret_cast<long>(processor), reinterpret_cast<long>(domain), 0, 0, 0, 0};
-    return static_cast<int>(dryfly::rank::kernel_call(SYS_getcpu, arguments));
-  }
-  const std::uint32_t here = processors_of(0).first();
-  if (processor != nullptr) *processor = here;
-  if (domain != nullptr) *domain = node_shape()->domain_of(here);
-  return 0;
+  if (node_shape() != nullptr) return static_cast<int>(get_processor(processor, domain));
+  const long arguments[6] = {reinterpret_cast<long>(processor), reinterpret_cast<long>(domain), 0, 0, 0, 0};
+  return static_cast<int>(dryfly::rank::kernel_call(SYS_getcpu, arguments));
 }

@@ -12,5 +12,7 @@ namespace dryfly::preload {
 // As the system calls: -1 and errno, or the bytes written.
 long set_affinity(std::int32_t thread, std::size_t bytes, const unsigned char* mask);
 long get_affinity(std::int32_t thread, std::size_t bytes, unsigned char* mask);
+// As getcpu, on a node.
+long get_processor(std::uint32_t* processor, std::uint32_t* domain);
 
 }  // namespace dryfly::preload

@@ -61,8 +61,23 @@ void read_binding(const char* at, Binding& to) {
 std::int32_t this_thread() { return static_cast<std::int32_t>(syscall(SYS_gettid)); }
 bool is_main(std::int32_t thread) { return thread == getpid(); }
 
+// The process's own environment has its binding here, as changed_binding has it: what its C library starts by itself
+// (system, popen, execl) inherits that without a call of this library's. In place, for its strings may be in use.
+char line[binding_text_max];
+
+void enter_environment() {
+  const char* given = getenv(variable);
+  if (given != nullptr && strlen(given) + sizeof variable + 1 > sizeof line) return;
+  sprintf(line, "%s=%s", variable, given != nullptr ? given : "");
+  for (char** place = environ; given != nullptr && *place != nullptr; ++place) {
+    if (strncmp(*place, line, sizeof variable) == 0) *place = line;
+  }
+  if (given == nullptr) putenv(line);
+}
+
 // For the provider, which tells the conductor.
 void tell() {
+  if (has_changed) changed_binding(line);
   std::uint64_t memories = own.memories;
   if (own.policy == MemoryPolicy::usual) memories = own.placed_memories;
   if (own.policy == MemoryPolicy::local) memories = 0;
@@ -87,13 +102,21 @@ Binding* begun() {
 }
 
 // Before MPI looks: the provider takes what it finds.
-__attribute__((constructor)) void begin() { begun(); }
+__attribute__((constructor)) void begin() {
+  if (begun() != nullptr) enter_environment();
+}
 
 }  // namespace
 
 const Binding* binding() { return begun(); }
 
 bool is_bound() { return begun() != nullptr && own.processors.any(); }
+
+std::uint32_t current_processor() {
+  const Processors set = processors_of(0);
+  static std::uint32_t unbound = usual_processor(*node_shape(), getenv("DRYFLY_NODE"));
+  return is_bound() || !set.has(unbound) ? set.first() : unbound;
+}
 
 Processors processors_of(std::int32_t thread) {
   const bool mine = thread == 0 || thread == this_thread();

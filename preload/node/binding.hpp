@@ -32,6 +32,8 @@ const Binding* binding();
 // What a thread of this process may run on. `thread`: 0, this one.
 Processors processors_of(std::int32_t thread);
 bool is_bound();
+// On which one this thread is: the first of those that it is bound to; usual_processor, where nobody has bound it.
+std::uint32_t current_processor();
 // False: none of the set may be used.
 bool bind_to(std::int32_t thread, const Processors& wanted);
 void set_policy(MemoryPolicy policy, std::uint64_t memories);

@@ -42,10 +42,19 @@ void print_set(FILE* to, const Processors& set) {
   fprintf(to, "%s\n", text);
 }
 
-// MPI libraries look in each rank for the sizes of caches, which stay this computer's: only who asks for all, or for
-// where a processor is, has the files made.
+// "/cpu7", of a processor itself.
+bool is_processor(const char* rest) {
+  constexpr char name[] = "/cpu";
+  if (strncmp(rest, name, sizeof name - 1) != 0) return false;
+  rest += sizeof name - 1;
+  const std::size_t digits = strspn(rest, "0123456789");
+  return digits != 0 && (rest[digits] == 0 || strcmp(rest + digits, "/") == 0);
+}
+
+// MPI libraries look in each rank for the sizes of caches, which stay this computer's: only who asks for all, for a
+// processor or for where it is has the files made.
 bool has_processor_files(const char* folder, const char* rest) {
-  const bool asked = *rest == 0 || strcmp(rest, "/") == 0 || strstr(rest, topology) != nullptr;
+  const bool asked = *rest == 0 || strcmp(rest, "/") == 0 || is_processor(rest) || strstr(rest, topology) != nullptr;
   return asked && make_processor_files(folder);
 }
 

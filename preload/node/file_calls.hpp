@@ -1,8 +1,8 @@
 // Files in which Linux tells programs of a node: /sys/devices/system/node and cpu, /proc/cpuinfo, and what a process is
 // bound to in /proc/self/status, for libnuma (numactl), lscpu and many others. They are told of the simulated node: of
 // the first from a folder of the run (DRYFLY_NODE_FILES, python/dryfly/case/node_files.py), in the last with its lines
-// of processors and memories changed. Left out: who opens them by a system call of its own or relative to /sys, and who
-// asks whether they are there (stat, access); hwloc has a file of its own (HWLOC_XMLFILE).
+// of processors and memories changed. Who asks whether they are there (stat_calls.cpp) is told of the same. Left out:
+// who opens them by a system call of its own or relative to /sys; hwloc has a file of its own (HWLOC_XMLFILE).
 #pragma once
 
 #include <cstddef>

@@ -36,6 +36,14 @@ bool read_sockets(const char*& at, Shape& shape) {
   return true;
 }
 
+// Of "nics=8 local=3 ranks=12 ...", the number behind such a name, and at least `least`.
+std::uint32_t word_of(const char* text, const char* name, std::uint32_t least) {
+  const char* at = text != nullptr ? strstr(text, name) : nullptr;
+  std::uint32_t value = 0;
+  if (at != nullptr) number(at += strlen(name), value);
+  return value < least ? least : value;
+}
+
 // "cores=104 threads=2 cored=2 domains=0,1,0,1 allowed=1-51,53-103"
 bool read_shape(const char* at, Shape& shape) {
   return at != nullptr && key(at, "cores=") && number(at, shape.cores) && key(at, "threads=") &&
@@ -73,6 +81,33 @@ std::uint32_t Shape::domain_of(std::uint32_t processor) const {
     if (core < (domain + 1) * cores / cored) return domain;
   }
   return cored - 1;
+}
+
+std::uint32_t usual_processor(const Shape& node, const char* told) {
+  const std::uint32_t ranks = word_of(told, "ranks=", 1);
+  const std::uint32_t local = word_of(told, "local=", 0) % ranks;
+  const auto domain_of_rank = [&](std::uint32_t rank) { return rank * node.cored / ranks; };
+  const std::uint32_t domain = domain_of_rank(local);
+  std::uint32_t before = 0;  // ranks of the domain with lower numbers
+  std::uint32_t beside = 0;  // and all of them
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    if (domain_of_rank(rank) != domain) continue;
+    before += rank < local ? 1 : 0;
+    ++beside;
+  }
+  Processors cores;
+  std::uint32_t count = 0;
+  for (std::uint32_t core = 0; core < node.cores; ++core) {
+    if (!node.allowed.has(core) || node.domain_of(core) != domain) continue;
+    cores.add(core);
+    ++count;
+  }
+  if (count == 0) return node.allowed.first();
+  std::uint32_t left = before * count / beside;
+  for (std::uint32_t core = 0; core < node.cores; ++core) {
+    if (cores.has(core) && left-- == 0) return core;
+  }
+  return node.allowed.first();
 }
 
 bool read_set(const char*& at, Processors& set) {

@@ -36,6 +36,10 @@ struct Shape {
 // Null where there is none: outside a run, or on a node that is larger than this can say.
 const Shape* node_shape();
 
+// Where a rank that nobody binds is said to be: in the domain that is taken to be its own
+// (docs/model/nodes.md#what-a-place-costs), on the node's cores in blocks. `told`: DRYFLY_NODE, or null.
+std::uint32_t usual_processor(const Shape& node, const char* told);
+
 // Of "1-8,53"; moves `at` behind it. False if it is none.
 bool read_set(const char*& at, Processors& set);
 // Writes the text of the set, and a zero. The room must suffice: at most 6 characters for each member.

@@ -20,6 +20,7 @@ bool answers_for_node(long number, const long (&a)[6], long& result) {
   switch (number) {
     case SYS_sched_setaffinity:
     case SYS_sched_getaffinity:
+    case SYS_getcpu:
     case SYS_mbind:
     case SYS_set_mempolicy:
     case SYS_get_mempolicy:
@@ -38,6 +39,9 @@ bool answers_for_node(long number, const long (&a)[6], long& result) {
       break;
     case SYS_sched_getaffinity:
       result = get_affinity(thread, bytes, pointer<unsigned char>(a[2]));
+      break;
+    case SYS_getcpu:
+      result = get_processor(pointer<std::uint32_t>(a[0]), pointer<std::uint32_t>(a[1]));
       break;
     case SYS_mbind:
       result = place_memory(a[0], static_cast<std::uint64_t>(a[1]), static_cast<int>(a[2]),

@@ -37,13 +37,13 @@ class Settings {
 
 std::string refusal() {
   Environment environment;
-  char reason[256] = "";
+  char reason[512] = "";
   return read_environment(environment, reason, sizeof reason) ? "" : reason;
 }
 
 Environment accepted() {
   Environment environment;
-  char reason[256] = "";
+  char reason[512] = "";
   CHECK_MESSAGE(read_environment(environment, reason, sizeof reason), reason);
   return environment;
 }
@@ -86,12 +86,23 @@ TEST_CASE("what libfabric would not take is refused in its words") {
     const Settings set{{name, value}};
     return refusal();
   };
-  CHECK(refused("RX_MATCH_MODE", "firmware") == "FI_CXI_RX_MATCH_MODE=firmware: Unrecognized rx_match_mode: firmware");
+  CHECK(
+      refused("RX_MATCH_MODE", "firmware") ==
+      "FI_CXI_RX_MATCH_MODE=firmware: Unrecognized rx_match_mode: firmware; accepted is hardware, software or hybrid");
   CHECK(refused("RX_MATCH_MODE", "HYBRID").empty());
-  CHECK(refused("RDZV_PROTO", "tcp") == "FI_CXI_RDZV_PROTO=tcp: Unrecognized rendezvous protocol: tcp");
+  CHECK(refused("RDZV_PROTO", "tcp") ==
+        "FI_CXI_RDZV_PROTO=tcp: Unrecognized rendezvous protocol: tcp; accepted is default, alt_read or alt-read");
   CHECK(refused("RDZV_THRESHOLD", "20M") == "FI_CXI_RDZV_THRESHOLD=20M: accepted is a number of at least 0");
-  CHECK(refused("RDZV_THRESHOLD", "20000000") == "FI_CXI_RDZV_THRESHOLD=20000000: Invalid rdzv_threshold: 20000000");
-  CHECK(refused("RDZV_GET_MIN", "12582912") == "FI_CXI_RDZV_GET_MIN=12582912: Invalid rdzv_get_min: 12582912");
+  CHECK(refused("RDZV_THRESHOLD", "-1") == "FI_CXI_RDZV_THRESHOLD=-1: accepted is a number of at least 0");
+  CHECK(refused("RDZV_THRESHOLD", "99999999999999999999") ==
+        "FI_CXI_RDZV_THRESHOLD=99999999999999999999: accepted is a number of at most 9223372036854775807");
+  CHECK(refused("RDZV_THRESHOLD", "20000000") ==
+        "FI_CXI_RDZV_THRESHOLD=20000000: Invalid rdzv_threshold: 20000000; accepted is at most the 12582912 of "
+        "FI_CXI_OFLOW_BUF_SIZE");
+  CHECK(refused("RDZV_GET_MIN", "12582912") ==
+        "FI_CXI_RDZV_GET_MIN=12582912: Invalid rdzv_get_min: 12582912; accepted is at most the 12582912 of "
+        "FI_CXI_OFLOW_BUF_SIZE less the 16384 of FI_CXI_RDZV_THRESHOLD");
+  CHECK(refused("OFLOW_BUF_SIZE", "1000").starts_with("FI_CXI_OFLOW_BUF_SIZE=1000: Invalid rdzv_threshold: 16384"));
   CHECK(refused("DEFAULT_CQ_SIZE", "0") == "FI_CXI_DEFAULT_CQ_SIZE=0: Default CQ size invalid: accepted is 1 and more");
   CHECK(refused("DEFAULT_TX_SIZE", "15") ==
         "FI_CXI_DEFAULT_TX_SIZE=15: Default TX size invalid: accepted is 16 to 16384");
@@ -99,15 +110,36 @@ TEST_CASE("what libfabric would not take is refused in its words") {
         "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid: accepted is 16 to 15360");
   CHECK(refused("CQ_FILL_PERCENT", "101") ==
         "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid: accepted is 1 to 100");
-  CHECK(refused("DEVICE_NAME", "cxi0,hsn1") ==
-        "FI_CXI_DEVICE_NAME=cxi0,hsn1: Failed to validate device name: name=cxi0,hsn1 rc=-22");
+  CHECK(
+      refused("DEVICE_NAME", "cxi0,hsn1") ==
+      "FI_CXI_DEVICE_NAME=cxi0,hsn1: Failed to validate device name: name=cxi0,hsn1 rc=-22; accepted is a list such as "
+      "cxi0,cxi1");
   CHECK(refused("DEVICE_NAME", "cxi01").find("Failed to validate") != std::string::npos);
   CHECK(refused("DEVICE_NAME", "cxi0,cxi12").empty());
   CHECK(refused("DEFAULT_VNI", "65536") == "FI_CXI_DEFAULT_VNI=65536: accepted is a VNI of 1 to 65535");
-  CHECK(refused("RGET_TC", "bulk") == "FI_CXI_RGET_TC=bulk: Unrecognized rget_tc: bulk");
+  CHECK(refused("RGET_TC", "bulk") ==
+        "FI_CXI_RGET_TC=bulk: Unrecognized rget_tc: bulk; accepted is BEST_EFFORT, LOW_LATENCY, DEDICATED_ACCESS or "
+        "BULK_DATA");
   CHECK(refused("ZBCOLL_RADIX", "1") == "FI_CXI_ZBCOLL_RADIX=1: Invalid zbcoll_radix=1: accepted is 2 and more");
   CHECK(refused("DISABLE_NON_INJECT_MSG_IDC", "maybe") ==
-        "FI_CXI_DISABLE_NON_INJECT_MSG_IDC=maybe: failed to parse bool var disable_non_inject_msg_idc=maybe");
+        "FI_CXI_DISABLE_NON_INJECT_MSG_IDC=maybe: failed to parse bool var disable_non_inject_msg_idc=maybe; accepted "
+        "is 1, true, yes, on, 0, false, "
+        "no or off");
+}
+
+TEST_CASE("what a launcher lists for the job are numbers") {
+  const auto refused = [](const char* name, const char* value) {
+    const Settings set({{name, value}}, "SLINGSHOT_");
+    return refusal();
+  };
+  CHECK(refused("VNIS", "1024,1025").empty());
+  CHECK(refused("VNIS", "").empty());
+  for (const char* value : {"abc", "0", "65536", "1024,", "1024,x", "1024;1025", "-1"}) {
+    CHECK(refused("VNIS", value) == std::string("SLINGSHOT_VNIS=") + value +
+                                        ": accepted is VNIs with commas, each of 1 to 65535, such as 1024,1025");
+  }
+  CHECK(refused("SVC_IDS", "2,2").empty());
+  CHECK(refused("SVC_IDS", "two").starts_with("SLINGSHOT_SVC_IDS=two: accepted is numbers of services"));
 }
 
 TEST_CASE("values that libfabric adjusts are adjusted") {
@@ -301,7 +333,9 @@ TEST_CASE("wrong settings of the cache are refused") {
   CHECK(refused({{"CACHE_MAX_SIZE", "-2"}}) ==
         "FI_MR_CACHE_MAX_SIZE=-2: accepted is a number of bytes of at least 0, or -1 for no limit");
   CHECK(refused({{"ZE_CACHE_MONITOR_ENABLED", "maybe"}}) ==
-        "FI_MR_ZE_CACHE_MONITOR_ENABLED=maybe: failed to parse bool var mr_ze_cache_monitor_enabled=maybe");
+        "FI_MR_ZE_CACHE_MONITOR_ENABLED=maybe: failed to parse bool var mr_ze_cache_monitor_enabled=maybe; accepted is "
+        "1, true, yes, on, 0, false, "
+        "no or off");
   CHECK(refused({{"CACHE_MAX_COUNT", "0"}, {"CACHE_MONITOR", "memhooks"}})
             .starts_with("FI_MR_CACHE_MAX_COUNT=0: with FI_MR_CACHE_MONITOR=memhooks libfabric's cxi opens no domain"));
 }
@@ -318,11 +352,17 @@ TEST_CASE("settings about devices are read, and wrong ones refused in libfabric'
   CHECK(refused({{"SAFE_DEVMEM_COPY_THRESHOLD", "-1"}}, "FI_CXI_") ==
         "FI_CXI_SAFE_DEVMEM_COPY_THRESHOLD=-1: accepted is a number of at least 0");
   CHECK(refused({{"FORCE_DEV_REG_COPY", "2"}}, "FI_CXI_") ==
-        "FI_CXI_FORCE_DEV_REG_COPY=2: failed to parse bool var force_dev_reg_copy=2");
-  CHECK(refused({{"HMEM", "cuda;hip"}}, "FI_") ==
-        "FI_HMEM=cuda;hip: unknown HMEM interface specified in FI_HMEM, entry=\"hip\"");
+        "FI_CXI_FORCE_DEV_REG_COPY=2: failed to parse bool var force_dev_reg_copy=2; accepted is 1, true, yes, on, 0, "
+        "false, "
+        "no or off");
+  CHECK(
+      refused({{"HMEM", "cuda;hip"}}, "FI_") ==
+      "FI_HMEM=cuda;hip: unknown HMEM interface specified in FI_HMEM, entry=\"hip\"; accepted are system, cuda, rocr, "
+      "ze, neuron and synapseai");
   CHECK(refused({{"HMEM_CUDA_USE_GDRCOPY", "maybe"}}, "FI_") ==
-        "FI_HMEM_CUDA_USE_GDRCOPY=maybe: failed to parse bool var hmem_cuda_use_gdrcopy=maybe");
+        "FI_HMEM_CUDA_USE_GDRCOPY=maybe: failed to parse bool var hmem_cuda_use_gdrcopy=maybe; accepted is 1, true, "
+        "yes, on, 0, false, "
+        "no or off");
   CHECK(refused({{"ROCR_D2H_THRESHOLD", "much"}}, "FI_") ==
         "FI_ROCR_D2H_THRESHOLD=much: accepted is a number of at least 0");
 }
@@ -332,7 +372,9 @@ TEST_CASE("libfabric's shm copies by a call of the kernel, unless it is told to 
   const Settings settings({{"USE_XPMEM", "1"}}, "FI_SHM_");
   CHECK(accepted().registration.attaches);
   const Settings wrong({{"USE_XPMEM", "maybe"}}, "FI_SHM_");
-  CHECK(refusal() == "FI_SHM_USE_XPMEM=maybe: failed to parse bool var use_xpmem=maybe");
+  CHECK(refusal() ==
+        "FI_SHM_USE_XPMEM=maybe: failed to parse bool var use_xpmem=maybe; accepted is 1, true, yes, on, 0, false, "
+        "no or off");
 }
 
 TEST_CASE("the heap lies on huge pages where libhugetlbfs would put it there") {

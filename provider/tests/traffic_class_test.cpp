@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <string>
 
 #include "provider/ep.hpp"
 #include "provider/memory.hpp"
@@ -35,6 +36,34 @@ TEST_CASE("the default of who asks for nothing can be set, under Cray MPICH's na
   CHECK(class_of(nothing, nothing) == 1);
   CHECK(class_of(FI_TC_BEST_EFFORT, nothing) == 3);
   unsetenv("MPICH_OFI_DEFAULT_TCLASS");
+}
+
+TEST_CASE("a class that does not exist is refused, and one that the profile lacks as the user wants it") {
+  char text[256] = "";
+  const auto check = [&](const char* wanted, const char* errors) {
+    setenv("MPICH_OFI_DEFAULT_TCLASS", wanted, 1);
+    setenv("MPICH_OFI_TCLASS_ERRORS", errors, 1);
+    text[0] = 0;
+    return check_class_settings(text, sizeof text);
+  };
+  setenv("DRYFLY_TRAFFIC_CLASSES", "low_latency,best_effort", 1);
+  CHECK(check("TC_LOW_LATENCY", "error") == ClassSettings::fine);
+  CHECK(check("", "") == ClassSettings::fine);
+  CHECK(check("TC_FOO", "silent") == ClassSettings::refused);
+  CHECK(std::string(text) ==
+        "MPICH_OFI_DEFAULT_TCLASS=TC_FOO: accepted is TC_BEST_EFFORT, TC_LOW_LATENCY, TC_BULK_DATA, "
+        "TC_DEDICATED_ACCESS or TC_SCAVENGER");
+  CHECK(check("", "maybe") == ClassSettings::refused);
+  CHECK(std::string(text) == "MPICH_OFI_TCLASS_ERRORS=maybe: accepted is warn, silent or error");
+  CHECK(check("TC_BULK_DATA", "error") == ClassSettings::refused);
+  CHECK(check("TC_BULK_DATA", "silent") == ClassSettings::fine);
+  CHECK(check("TC_BULK_DATA", "warn") == ClassSettings::doubtful);
+  CHECK(std::string(text) ==
+        "MPICH_OFI_DEFAULT_TCLASS=TC_BULK_DATA: the machine's QoS profile has low_latency,best_effort only; it travels "
+        "in the profile's default class");
+  for (const char* name : {"MPICH_OFI_DEFAULT_TCLASS", "MPICH_OFI_TCLASS_ERRORS", "DRYFLY_TRAFFIC_CLASSES"}) {
+    unsetenv(name);
+  }
 }
 
 TEST_CASE("what is no label is refused") {

@@ -50,6 +50,7 @@ def test_the_launchers_options_are_what_a_rank_sees(dryfly: Dryfly) -> None:
     found = ended.results["binding"]
     assert [(row["nic"], row["nic_socket"], row["gpus"]) for row in found] == [(1, 0, ["0.0"]), (5, 1, ["3.0"])]
     assert re.search(r"0 +1-8 +0 +2 \(HBM2e\) +0\.0 +1 \(socket 0\)", ended.stderr)
+    assert "assumed" not in ended.stderr
 
 
 def test_where_nobody_binds_the_map_says_what_ranks_may_use_and_nothing_changes(dryfly: Dryfly) -> None:
@@ -60,6 +61,9 @@ def test_where_nobody_binds_the_map_says_what_ranks_may_use_and_nothing_changes(
     assert [(row["core"], row["memory"], row["memory_kind"], len(row["gpus"])) for row in rows] == [
         (None, 0, "DDR5", 6), (None, 1, "DDR5", 6)]  # fmt: skip
     assert "1-51,53-103,105-155,157-207" in ended.stderr
+    assert [row["memory_assumed"] for row in rows] == [True, True]
+    assert re.search(r"0 +1-51,53-103,.* 0 \(DDR5\), assumed", ended.stderr)
+    assert ended.stderr.count("Nobody has bound these ranks (assumed)") == 1
     assert not [row for row in ended.results["health"] if row["name"].startswith("binding")]
     whole = dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "none", "--", PROGRAM).succeeded()
     assert whole.fingerprint == ended.fingerprint
@@ -165,6 +169,16 @@ def test_prterun_binds_by_l3_regions(dryfly: Dryfly) -> None:
     assert [row["nic"] for row in ended.results["binding"]] == [2, 2, 1, 1, 3, 3, 0, 0]
 
 
+def test_prterun_binds_to_so_many_cores_as_its_mapping_says(dryfly: Dryfly) -> None:
+    if mpi.select("openmpi").wrapper("prterun") is None:
+        pytest.skip("this Open MPI has no prterun")
+    ended = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "2", "--compute", "none", "--mpi", "openmpi",
+                   "--launcher", "prterun", "--launcher-options", "--map-by numa:PE=3", "--", PROGRAM,
+                   limit_s=120.0)  # fmt: skip
+    # Cores 0, 8 and so on are reserved; a domain is two L3 regions of eight.
+    assert [row["processors"] for row in ended.succeeded().results["binding"]] == ["1-3,65-67", "17-19,81-83"]
+
+
 @pytest.mark.parametrize("options", ["--map-by ppr:1:l3cashe", "--bind-to coar", "--map-by ppr:3:node"])
 def test_words_that_prterun_does_not_know_are_the_users(options: str, dryfly: Dryfly) -> None:
     if mpi.select("openmpi").wrapper("prterun") is None:
@@ -199,6 +213,38 @@ def test_python_and_lscpu_count_the_nodes_processors(dryfly: Dryfly, programs: P
     assert "208 208 208 4-7 56\n" in ended.succeeded().stdout
     for wanted in (r"CPU\(s\): +208", r"Thread\(s\) per core: +2", r"Core\(s\) per socket: +52", r"Socket\(s\): +2"):
         assert re.search(wanted, ended.stdout), wanted
+
+
+_LOOKS = """import os, subprocess
+print(os.path.isdir("/sys/devices/system/cpu/cpu207"), os.path.exists("/sys/devices/system/cpu/cpu208"))
+print(os.path.islink("/sys/devices/system/cpu/cpu207"), os.access("/sys/devices/system/node/node3", os.R_OK))
+os.sched_setaffinity(0, [7, 60])
+told = ("grep", "Cpus_allowed_list", "/proc/self/status")
+subprocess.run(told)
+os.system(" ".join(told))
+print(os.popen(" ".join(told)).read(), end="", flush=True)
+os.waitpid(os.posix_spawnp("grep", told, os.environ), 0)
+"""
+
+
+def test_what_a_process_asks_of_files_is_the_nodes_and_its_children_are_bound_as_it_is(
+    dryfly: Dryfly, programs: Programs, tmp_path: Path
+) -> None:
+    (tmp_path / "looks.py").write_text(_LOOKS)
+    asks = "test -d /sys/devices/system/cpu/cpu150; echo $?; test -e /sys/devices/system/node/node4; echo $?"
+    lists = "ls -d /sys/devices/system/cpu/cpu150; stat -c %F /sys/devices/system/node/node3"
+    lines = f'#!/bin/sh\n{asks}\n{lists}\n"{sys.executable}" "{tmp_path}/looks.py"\nexec "$@"\n'
+    wrapper = script(tmp_path / "wrapper.sh", lines)
+    shown = dryfly(*AURORA, "--ppn", "1", "--", wrapper, programs.check("binding.c")).succeeded().stdout
+    told = [*("0", "1", "/sys/devices/system/cpu/cpu150", "directory", "True False", "False True")]
+    assert shown.splitlines()[:10] == [*told, *(4 * ["Cpus_allowed_list:\t7,60"])]
+
+
+def test_where_nobody_binds_a_rank_is_on_a_processor_of_its_own_in_blocks(dryfly: Dryfly) -> None:
+    rows = told(dryfly(*AURORA, "--ppn", "6", "--", PROGRAM))
+    # Three of 51 cores that a socket has for jobs, 17 apart.
+    assert [row["cpu"] for row in rows] == ["1", "18", "35", "53", "70", "87"]
+    assert [row["cpu"] for row in told(dryfly(*AURORA, "--ppn", "2", "--", PROGRAM, "set", "3,60"))] == ["3", "60"]
 
 
 def took(dryfly: Dryfly, *words: str, work: str = "3072000000") -> list[int]:
@@ -274,6 +320,14 @@ def test_it_repeats_and_a_move_within_the_run_does_too(dryfly: Dryfly) -> None:
         (("--cpu-bind", "list:1:2", "--mem-bind", "list:0"), "accepted are lists of one length"),
         (("--launcher-options", "--bind-to core"), "goes with --launcher prterun"),
         (("--launcher-options", "--map-by 'ppr"), "accepted are words as a shell has them"),
+        (
+            ("--launcher", "prterun", "--cpu-bind", "depth", "--launcher-options", "--map-by numa --bind-to core"),
+            "--cpu-bind depth and --launcher-options --bind-to core: both bind ranks to cores; accepted is one",
+        ),
+        (
+            ("--launcher", "prterun", "--depth", "4", "--launcher-options", "--map-by numa:PE=2:OVERSUBSCRIBE"),
+            "--depth 4 and --launcher-options --map-by numa:PE=2:OVERSUBSCRIBE: both bind ranks to cores",
+        ),
     ],
 )
 def test_what_the_node_lacks_is_refused_before_anything_starts(

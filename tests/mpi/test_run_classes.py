@@ -54,6 +54,7 @@ def test_a_class_that_the_profile_lacks_is_warned_of(dryfly: Dryfly, programs: P
     ended = dryfly(*job, environment=environment).succeeded()
     assert "the QoS profile LLBeBdEt of testbed has low_latency, bulk_data, best_effort, ethernet only" in ended.stderr
     assert list(_carried(ended)) == ["best_effort"]
+    assert ended.stderr.count("warning: MPICH_OFI_DEFAULT_TCLASS") == 1
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,36 @@ def test_what_is_no_class_is_refused_before_the_start(
     assert ended.exit_status == 2
     assert sentence in ended.stderr
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("MPICH_OFI_DEFAULT_TCLASS=TC_FOO", "accepted is TC_BEST_EFFORT, "),
+        ("MPICH_OFI_TCLASS_ERRORS=maybe", "accepted is warn, silent or error"),
+        ("MPICH_OFI_NIC_POLICY=NEAREST", "accepted is BLOCK, ROUND-ROBIN, NUMA, GPU or USER"),
+        ("MPICH_OFI_NIC_VERBOSE=9", "accepted is 0, 1 or 2"),
+        ("FI_CXI_RX_MATCH_MODE=foo", "Unrecognized rx_match_mode: foo; accepted is hardware, software or hybrid"),
+        ("FI_CXI_DEVICE_NAME=cxi7", "it names no NIC of the node; accepted are cxi0 to cxi0"),
+    ],
+)
+def test_what_a_wrapper_script_sets_wrongly_in_a_rank_ends_the_run_with_one_sentence_about_that_rank(
+    setting: str, sentence: str, dryfly: Dryfly, programs: Programs
+) -> None:
+    script = f'if test $PMI_RANK = 1; then export {setting}; fi; exec "$@"'
+    ended = dryfly("run", "--quiet", "-n", "2", "--", "sh", "-c", script, "sh", programs.check("p2p.c"))
+    assert ended.exit_status == 2, ended.stderr
+    said, how = ended.stderr.splitlines()
+    assert said.startswith(f"dryfly: rank 1 on t1: {setting}: {sentence}")
+    assert re.fullmatch(r"dryfly: rank 1 on t1 \(pid \d+\) exited with status 2; the job was ended", how)
+
+
+def test_a_class_of_a_wrapper_script_that_the_profile_lacks_is_warned_of_once(
+    dryfly: Dryfly, programs: Programs
+) -> None:
+    script = 'export MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS; exec "$@"'
+    ended = dryfly("run", "-n", "4", "--", "sh", "-c", script, "sh", programs.check("p2p.c")).succeeded()
+    assert ended.stderr.count("warning: MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS: the machine's QoS profile") == 1
 
 
 def test_a_sender_keeps_what_its_class_is_assured_in_an_incast(

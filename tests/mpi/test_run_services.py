@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from conftest import Dryfly, Programs
 from harness import Ended
 
@@ -60,15 +61,32 @@ def test_a_job_without_any_class_or_vni_ends_in_the_librarys_own_words(
     assert run.exit_status not in (0, 2)
     assert "Invalid argument" in run.stderr + run.stdout
     assert "Failed to allocate CP, ret: -22" in run.stderr
+    assert run.stderr.count("neither the class BEST_EFFORT nor BEST_EFFORT") == 0
+    assert run.stderr.count("the job's service (--service) does not grant the class BEST_EFFORT: granted is LOW_") == 1
     vni = _service(tmp_path, "vnis:\n  vni: 1024\n  vni: 1025\n")
     run = dryfly(*command, vni, *program, environment={**log, "SLINGSHOT_VNIS": "99"})
     assert run.exit_status not in (0, 2)
     assert "Invalid argument" in run.stderr + run.stdout
     assert "VNI: 99" in run.stderr
+    assert run.stderr.count("does not grant the VNI 99 of SLINGSHOT_VNIS=99: granted is 1024 and 1025; fi_enable") == 1
     assert dryfly(*command, vni, *program, environment={"SLINGSHOT_VNIS": "1025"}).exit_status == 0
     run = dryfly(*command, vni, *program, environment={**log, "SLINGSHOT_SVC_IDS": "7"})
     assert run.exit_status not in (0, 2)
     assert "cxil_get_svc with svc_id 7 failed" in run.stderr
+    assert run.stderr.count("the service 7 of SLINGSHOT_SVC_IDS=7 is not the job's: accepted is 2 (svc_id of") == 1
+
+
+@pytest.mark.parametrize("value", ["abc", "0", "70000", "1024;1025"])
+def test_what_is_no_vni_is_refused_before_the_start_and_in_a_rank(
+    value: str, dryfly: Dryfly, programs: Programs
+) -> None:
+    program = programs.micro("pingpong.c")
+    sentence = f"SLINGSHOT_VNIS={value}: accepted is VNIs with commas, each of 1 to 65535, such as 1024,1025"
+    inherited = dryfly(*_COMMON, "-n", "2", "--", program, environment={"SLINGSHOT_VNIS": value})
+    assert (inherited.exit_status, inherited.stderr) == (2, f"dryfly: {sentence}\n")
+    of_rank = dryfly(*_COMMON, "-n", "2", "--", "env", f"SLINGSHOT_VNIS={value}", program)
+    assert of_rank.exit_status == 2
+    assert of_rank.stderr.count(sentence) == 1
 
 
 def test_a_limit_counts_the_ranks_of_a_nic_together(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
@@ -80,6 +98,7 @@ def test_a_limit_counts_the_ranks_of_a_nic_together(dryfly: Dryfly, programs: Pr
     assert run.exit_status not in (0, 2)
     assert "No space left on device" in run.stderr + run.stdout
     assert "Failed to allocated EQ" in run.stderr
+    assert run.stderr.count("the job's service (--service) grants 7 event queues (EQs) of a NIC to the ranks of a") == 1
 
 
 def test_few_list_entries_of_the_service_are_few_of_each_engine(

@@ -126,6 +126,12 @@ def test_what_a_process_is_told_of_its_binding() -> None:
         (Wishes(nic="list:8"), "there is no NIC 8; a node of aurora has NICs 0 to 7"),
         (Wishes(cpu="map_cpu:1*0"), '"1*0" is not a CPU'),
         (Wishes(cpu="map_cpu:0xzz"), '"0xzz" is not a CPU'),
+        (Wishes(mem="map_mem:0x4"), "there is no NUMA domain 4"),
+        (Wishes(mem="map_mem:0-1"), '"0-1" is no NUMA domain'),
+        (Wishes(mem="mask_mem:0x_3"), '"0x_3" is no NUMA domain'),
+        (Wishes(gpu="map_gpu:0x6"), "there is no GPU 6"),
+        (Wishes(gpu="single:0"), "--gpu-bind single:0: accepted is a number of ranks a GPU of 1 to 6"),
+        (Wishes(nic="list:0:1:2", mem="map_mem:0,1"), "--mem-bind lists 2 ranks and --nic-bind 3: accepted are lists"),
         (Wishes(mem="map_mem:1*0"), '"1*0" is no NUMA domain'),
         (Wishes(gpu="map_gpu:0*0"), '"0*0" is no GPU'),
         (Wishes(nic="near"), "accepted are none, closest, map_nic:LIST and list:N:N"),
@@ -174,6 +180,47 @@ def test_a_list_that_is_too_short_is_doubtful() -> None:
     assert doubts.list_doubt(Wishes(gpu="list:0:1"), ranks=3) is not None
     assert doubts.list_doubt(Wishes(gpu="per_task:2"), ranks=3) is None
     bind(Wishes(cpu="list:1:2", mem="prefer,list:0:1"), node("aurora"), ranks=2)  # of one length
+
+
+@pytest.mark.parametrize(
+    "wishes", [Wishes(nic="list:0:1:2:3"), Wishes(nic="map_nic:0*4"), Wishes(cpu="map_cpu:1,2,3,4")]
+)
+def test_a_list_that_is_too_long_is_doubtful_whatever_it_lists(wishes: Wishes) -> None:
+    doubt = doubts.list_doubt(wishes, ranks=3)
+    assert doubt is not None
+    assert (doubt.name, doubt.ranks) == ("binding_long_list", (3,))
+    assert doubt.text.endswith(" lists 4 ranks and a node has 3, so the end of the list is nobody's")
+    assert doubts.list_doubt(wishes, ranks=4) is None
+
+
+# On Perlmutter each NUMA domain has one GPU, GPU 0 the last one; on Aurora a socket has three, on Frontier an L3 region
+# one. Of those that are near the rank's cores srun takes the one numbered by its local number over N.
+@pytest.mark.parametrize(
+    ("machine", "wishes", "ranks", "wanted"),
+    [
+        ("aurora", Wishes(gpu="single:2", cpu="numa"), 8, "03142503"),
+        ("aurora", Wishes(gpu="single:4", cpu="list:1:2:3:4:53:54:55:56"), 8, "00004444"),
+        ("aurora", Wishes(gpu="single:2", cpu="list:1,53"), 8, "00112233"),
+        ("aurora", Wishes(gpu="single:2"), 8, "00112233"),
+        ("perlmutter-gpu", Wishes(gpu="single:2", cpu="map_ldom:0,1,2,3"), 4, "3210"),
+        ("perlmutter-gpu", Wishes(gpu="single:1", cpu="mask_ldom:0x3"), 4, "2323"),
+        ("frontier", Wishes(gpu="single:1", cpu="cores", depth=7), 8, "45236701"),
+    ],
+)
+def test_a_single_gpu_is_one_of_the_closest_and_so_many_ranks_have_it(
+    machine: str, wishes: Wishes, ranks: int, wanted: str
+) -> None:
+    assert [each.gpus for each in bind(wishes, node(machine), ranks=ranks)] == [(gpu,) for gpu in wanted]
+
+
+def test_numbers_of_maps_may_be_hexadecimal() -> None:
+    hexadecimal = Wishes(cpu="map_cpu:0x35,0XA", mem="map_mem:0x2,0x3", gpu="map_gpu:0x5,0x0", nic="map_nic:0x7,0x1")
+    assert bind(hexadecimal, node("aurora"), ranks=2) == bind(
+        Wishes(cpu="map_cpu:53,10", mem="map_mem:2,3", gpu="map_gpu:5,0", nic="map_nic:7,1"), node("aurora"), ranks=2
+    )
+    assert cpus("aurora", "map_ldom:0x1", ranks=1) == cpus("aurora", "map_ldom:1", ranks=1)
+    for form in ("mask_mem:0xC", "mask_mem:c"):
+        assert bind(Wishes(mem=form), node("aurora"), ranks=1)[0].memories == frozenset((2, 3))
 
 
 # The list of ALCF's guide for 12 ranks.

@@ -58,6 +58,17 @@ def test_what_the_conductor_does_not_say_is_zero() -> None:
     assert built["health"] == []
 
 
+def test_packets_behind_refused_ones_are_counted_in_one_row() -> None:
+    trackers = {"target_refusals": 3, "result_refusals": 2, "later_refusals": 7, "longest_pause_ps": 0}
+    for counted, texts in ((trackers, 2), (trackers | {"target_refusals": 0}, 1)):
+        built = result.build(bound(), {"trackers": counted}, mpi=MPI, wall_time_s=0.0, findings=[])
+        rows = [row for row in built["health"] if row["name"].startswith("trackers")]
+        assert len(rows) == texts
+        assert ["(and 7 that came behind any refused for a tracker)" in row["text"] for row in rows] == [
+            True, *([False] * (texts - 1))
+        ]  # fmt: skip
+
+
 def test_findings_of_one_name_are_one_row_with_their_number() -> None:
     findings = [Finding(name="spinning", text=f"rank {number} computes") for number in range(3)]
     built = result.build(

@@ -13,7 +13,6 @@ block:cyclic), and what is a socket to it says node.slurm_socket: an L3 region o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +21,6 @@ from dryfly.binding import sets
 from dryfly.machine.node import Node
 
 Processors = frozenset[int]
-
-_NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|[0-9]+")
 
 _ACCEPTED = (
     "srun's none, rank, rank_ldom, threads, cores, sockets, ldoms, map_cpu:, mask_cpu:, map_ldom: and mask_ldom:, or "
@@ -94,9 +91,10 @@ def _in_allocation(asked: _Asked, found: Processors, item: str) -> Processors:
 def _map_cpu(asked: _Asked, listed: str) -> list[Processors]:
     found = []
     for item in sets.repeated(listed):
-        if not _NUMBER.fullmatch(item):
+        number = sets.parse_number(item)
+        if number is None:
             raise asked.refuse(f'"{item}" is not a CPU; accepted is a list such as map_cpu:1,9,17')
-        found.append(_in_allocation(asked, frozenset((int(item, 16 if "x" in item.lower() else 10),)), item))
+        found.append(_in_allocation(asked, frozenset((number,)), item))
     return found
 
 
@@ -130,11 +128,13 @@ def _ldoms(asked: _Asked, numbers: Processors, item: str) -> Processors:
 
 
 def _map_ldom(asked: _Asked, listed: str) -> list[Processors]:
-    items = sets.repeated(listed)
-    for item in items:
-        if not item.isdecimal():
+    found = []
+    for item in sets.repeated(listed):
+        number = sets.parse_number(item)
+        if number is None:
             raise asked.refuse(f'"{item}" is not a NUMA domain; accepted is a list such as map_ldom:0,1')
-    return [_ldoms(asked, frozenset((int(item),)), item) for item in items]
+        found.append(_ldoms(asked, frozenset((number,)), item))
+    return found
 
 
 def _mask_ldom(asked: _Asked, listed: str) -> list[Processors]:

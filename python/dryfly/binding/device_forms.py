@@ -47,7 +47,7 @@ def memories(
     items = listed.split(":") if kind == "list" else sets.repeated(listed)
     found = []
     for item in items:
-        numbers = sets.parse_mask(item) if kind == "mask_mem" else sets.parse(item)
+        numbers = _memory_numbers(kind, item)
         if not numbers:
             raise refuse(f'"{item}" is no NUMA domain' if numbers is None else f'the mask "{item}" leaves no domain')
         beyond = sorted(each for each in numbers if each >= len(node.domains))
@@ -55,6 +55,13 @@ def memories(
             raise refuse(f"there is no NUMA domain {beyond[0]}")
         found.append(numbers)
     return tuple(found[local % len(found)] for local in range(ranks))
+
+
+def _memory_numbers(kind: str, item: str) -> frozenset[int] | None:
+    if kind == "map_mem":
+        number = sets.parse_number(item)
+        return None if number is None else frozenset((number,))
+    return sets.parse_mask(item) if kind == "mask_mem" else sets.parse(item)
 
 
 def near_domain(node: Node, processors: Sequence[Processors] | None, local: int, ranks: int) -> int:
@@ -84,7 +91,10 @@ def gpus(
     if kind in ("single", "per_task"):
         most = max(ranks, count)
         what = f"accepted is a number of {'ranks a GPU' if kind == 'single' else 'GPUs a rank'} of 1 to {most}"
-        return tuple(tuple(map(str, each)) for each in _counted_gpus(refuse(what), node, kind, listed, ranks))
+        if not listed.isdecimal() or not 0 < int(listed) <= most:
+            raise refuse(what)
+        give = _single_gpu if kind == "single" else _gpus_in_turn
+        return tuple(tuple(map(str, each)) for each in give(node, processors, int(listed), ranks))
     if kind not in ("map_gpu", "mask_gpu", "list"):
         raise refuse(
             f'unrecognized --gpu-bind argument "{form}"; accepted are srun\'s none, closest, map_gpu:, mask_gpu:, '
@@ -98,7 +108,7 @@ def gpus(
                 raise refuse(f'"{item}" is no mask of GPUs' if numbers is None else f'the mask "{item}" leaves no GPU')
             names = tuple(map(str, sorted(numbers)))
         else:
-            names = tuple(item.split(",")) if kind == "list" else (item,)
+            names = tuple(item.split(",")) if kind == "list" else (_decimal(item),)
         for name in names:
             _check_gpu(name, node, refuse, tiles=kind == "list")
         if len(set(names)) < len(names):
@@ -117,33 +127,52 @@ def _check_gpu(name: str, node: Node, refuse: Callable[[str], UserError], *, til
         raise refuse(f"GPU {number} has no tile {tile}")
 
 
+def _decimal(item: str) -> str:
+    """Of srun's `0x2`; what is no number stays as it is, for its reader to refuse."""
+    number = sets.parse_number(item)
+    return item if number is None else str(number)
+
+
 def gpu_number(name: str) -> int:
     return int(name.partition(".")[0])
 
 
+def _near_gpus(node: Node, cores: Sequence[int], domains: set[int]) -> tuple[int, ...]:
+    """In the L3 regions of these cores, else in these domains, else on their sockets; all, where none is."""
+    numbers = range(len(node.gpu_domains))
+    regions = {node.region_of(core) for core in cores} if node.gpu_regions else set()
+    sockets = {node.socket(domain) for domain in domains}
+    near = [gpu for gpu in numbers if node.gpu_regions and node.gpu_regions[gpu] in regions]
+    near = near or [gpu for gpu in numbers if node.gpu_domains[gpu] in domains]
+    near = near or [gpu for gpu in numbers if node.socket(node.gpu_domains[gpu]) in sockets]
+    return tuple(near or numbers)
+
+
 def _closest_gpus(node: Node, processors: Sequence[Processors] | None, ranks: int) -> list[int]:
-    """In the rank's L3 region, else its domain, else its socket; ranks with the same choice take turns."""
+    """Near the rank's first core; ranks with the same choice take turns."""
     taken: dict[tuple[int, ...], int] = {}
     found = []
     for local in range(ranks):
-        domain = near_domain(node, processors, local, ranks)
-        region = node.region_of(min(map(node.core_of, processors[local]))) if processors and node.gpu_regions else None
-        numbers = range(len(node.gpu_domains))
-        near = [gpu for gpu in numbers if region is not None and node.gpu_regions[gpu] == region]
-        near = near or [gpu for gpu in numbers if node.gpu_domains[gpu] == domain]
-        near = near or [gpu for gpu in numbers if node.socket(node.gpu_domains[gpu]) == node.socket(domain)]
-        choice = tuple(near or numbers)
+        cores = [min(map(node.core_of, processors[local]))] if processors else []
+        choice = _near_gpus(node, cores, {near_domain(node, processors, local, ranks)})
         found.append(choice[taken.get(choice, 0) % len(choice)])
         taken[choice] = taken.get(choice, 0) + 1
     return found
 
 
-def _counted_gpus(refusal: UserError, node: Node, kind: str, listed: str, ranks: int) -> list[list[int]]:
-    if not listed.isdecimal() or not 0 < int(listed) <= max(ranks, len(node.gpu_domains)):
-        raise refusal
-    count, number = len(node.gpu_domains), int(listed)
-    if kind == "single":  # so many ranks a GPU
-        return [[local // number % count] for local in range(ranks)]
+def _single_gpu(node: Node, processors: Sequence[Processors] | None, number: int, ranks: int) -> list[list[int]]:
+    """srun's: of the GPUs that are near any of the rank's cores, the first for so many local ranks, the next for so
+    many, and so on. All are near a rank that nobody binds."""
+    found = []
+    for local in range(ranks):
+        cores = sorted(map(node.core_of, processors[local])) if processors else range(node.cores)
+        near = _near_gpus(node, cores, {node.domain_of(core) for core in cores})
+        found.append([near[local // number % len(near)]])
+    return found
+
+
+def _gpus_in_turn(node: Node, _processors: Sequence[Processors] | None, number: int, ranks: int) -> list[list[int]]:
+    count = len(node.gpu_domains)
     return [sorted({(local * number + step) % count for step in range(number)}) for local in range(ranks)]
 
 
@@ -161,7 +190,7 @@ def nics(form: str, node: Node, *, ranks: int, processors: Sequence[Processors] 
         return tuple(closest_nics(node, [near_domain(node, processors, local, ranks) for local in range(ranks)]))
     if kind not in ("map_nic", "list"):
         raise refuse(f'"{form}" is no form; accepted are none, closest, map_nic:LIST and list:N:N')
-    items = listed.split(":") if kind == "list" else sets.repeated(listed)
+    items = listed.split(":") if kind == "list" else [_decimal(item) for item in sets.repeated(listed)]
     for item in items:
         if not item.isdecimal():
             raise refuse(f'"{item}" is no NIC')

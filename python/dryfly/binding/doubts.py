@@ -77,8 +77,12 @@ def doubts(node: Node, of_node: Sequence[Seat]) -> list[Doubt]:
 
 
 def list_doubt(wishes: Wishes, *, ranks: int) -> Doubt | None:
-    """A list that is shorter than a node has ranks begins again."""
+    """A list that is shorter than a node has ranks begins again, and the end of a longer one is nobody's, as with
+    srun. All lists have one length (`bind`). `ranks`: of the node that has most."""
     for flag, length in list_lengths(wishes):
+        if length > ranks:
+            text = f"{flag} lists {length} ranks and a node has {ranks}, so the end of the list is nobody's"
+            return Doubt(name="binding_long_list", ranks=tuple(range(ranks, length)), text=text)
         if length < ranks:
             text = f"{flag} lists {length} ranks of a node's {ranks}, so the list begins again"
             return Doubt(name="binding_short_list", ranks=tuple(range(length, ranks)), text=text)

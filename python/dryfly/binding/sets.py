@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 _LONGEST = 2**16
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,8}|[0-9]{1,9}")
+_MASK = re.compile(r"(0[xX])?[0-9a-fA-F]+")
 
 
 def text(numbers: Iterable[int]) -> str:
@@ -38,13 +41,15 @@ def parse(listed: str) -> frozenset[int] | None:
     return frozenset(found)
 
 
+def parse_number(word: str) -> int | None:
+    """Of `9` or `0x9`, as in srun's map_ forms; None where it is none."""
+    return int(word, 16 if "x" in word.lower() else 10) if _NUMBER.fullmatch(word) else None
+
+
 def parse_mask(word: str) -> frozenset[int] | None:
     """Of `0x1fe`, with 0x or without."""
-    try:
-        value = int(word, 16)
-    except ValueError:
-        return None
-    if value < 0 or value >= 1 << _LONGEST:
+    value = int(word, 16) if _MASK.fullmatch(word) else 1 << _LONGEST
+    if value >= 1 << _LONGEST:
         return None
     return frozenset(place for place in range(value.bit_length()) if value >> place & 1)
 

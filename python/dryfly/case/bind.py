@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -153,7 +153,20 @@ def starter_of(bound: BoundCase, library: MpiLibrary) -> Callable[[Path, Mapping
     names = NodeNames(bound.machine)
     nodes = tuple(names.name(each.node) for each in bound.placement.ranks)
     options = words.split("--launcher-options", bound.case.launcher_options)
+    _check_one_binds(bound.case, options)
     return launchers.prepare(bound.case.launcher, library, node_of_rank=nodes, options=options)
+
+
+def _check_one_binds(case: Case, options: Sequence[str]) -> None:
+    """A launcher binds a rank before dryfly would, which then finds it bound."""
+    theirs = launchers.binding_words(options)
+    bound = case.cpu_bind is not None and case.cpu_bind not in ("none", "no", "user")
+    ours = f"--cpu-bind {case.cpu_bind}" if bound else f"--depth {case.depth}"
+    if theirs is not None and (bound or (case.cpu_bind is None and case.depth is not None)):
+        raise UserError(
+            f"{ours} and --launcher-options {theirs}: both bind ranks to cores; accepted is one of the two, or "
+            "--cpu-bind none"
+        )
 
 
 def library_of(case: Case, *, needed: str = "") -> MpiLibrary:

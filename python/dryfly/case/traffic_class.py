@@ -1,6 +1,6 @@
 """The traffic class that a job asks for: MPICH_OFI_DEFAULT_TCLASS and MPICH_OFI_TCLASS_ERRORS, as Cray MPICH has them.
 
-The provider reads the first in each rank (provider/traffic_class.hpp), so that a wrapper script may set it. A
+The provider reads both in each rank (provider/traffic_class.hpp), so that a wrapper script may set them. A
 communicator's class is a hint of the program (preload/mpi/communicator_class.hpp), which the rank checks.
 """
 
@@ -14,6 +14,7 @@ from dryfly.machine.machine import Machine
 
 _DEFAULT, _ERRORS = "MPICH_OFI_DEFAULT_TCLASS", "MPICH_OFI_TCLASS_ERRORS"
 CLASSES_VARIABLE = "DRYFLY_TRAFFIC_CLASSES"
+_TOLD_VARIABLE = "DRYFLY_CLASS_TOLD"
 _NAMES = {
     "TC_BEST_EFFORT": "best_effort",
     "TC_LOW_LATENCY": "low_latency",
@@ -45,6 +46,12 @@ def check(environment: Mapping[str, str], machine: Machine) -> str | None:
 def variable(machine: Machine) -> str:
     """What tells the ranks which classes the machine's profile has."""
     return f"{CLASSES_VARIABLE}={','.join(_classes(machine))}"
+
+
+def told(environment: Mapping[str, str]) -> dict[str, str]:
+    """What tells the ranks of which class `check` has said what there is to say."""
+    wanted = environment.get(_DEFAULT)
+    return {_TOLD_VARIABLE: wanted} if wanted else {}
 
 
 def _classes(machine: Machine) -> list[str]:

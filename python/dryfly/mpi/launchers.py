@@ -8,8 +8,8 @@ launcher's own command. hydra and prterun also serve PMI or PMIx, with a daemon 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from itertools import groupby
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from dryfly.base.errors import UserError
@@ -40,6 +40,16 @@ def prepare(
     return lambda folder, variables: make(
         program, Job(library=library, node_of_rank=node_of_rank, folder=folder, variables=variables, options=options)
     )
+
+
+def binding_words(options: Sequence[str]) -> str | None:
+    """Those of prterun's that have it bind ranks: --bind-to, and a mapping by so many cores a rank (PE=2) or by a list
+    of them, with which it binds unasked; None: it binds nobody."""
+    for word, value in pairwise((*options, "")):
+        by_list = re.search(r"(?i)(^|:)pe(-list)?=", value)
+        if (word == "--bind-to" and value.partition(":")[0].lower() != "none") or (word == "--map-by" and by_list):
+            return f"{word} {value}"
+    return None
 
 
 def _bundled(launcher: str, file: str, family: str, library: MpiLibrary) -> str:
@@ -118,7 +128,7 @@ def _prterun(program: str, job: Job) -> Starter:
         # A line for each rank: the sequential mapper follows it.
         mapping = ["--map-by", "seq:OVERSUBSCRIBE"]
         lines = list(job.node_of_rank)
-    if "--bind-to" not in job.options:
+    if "--bind-to" not in job.options and binding_words(job.options) is None:
         mapping += ["--bind-to", "none"]
     hosts.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     agent = files / "agent"

@@ -82,6 +82,7 @@ def _page(folder: Path, result: Mapping[str, Any], silent: Path | None) -> str:
     if result.get("binding"):
         rows = [binding.cells(row) for row in result["binding"][:_RANKS_SHOWN]]
         note = "Cores, memory, GPU and NIC of each rank, as the rank itself told it at its end."
+        note = " ".join(filter(None, (note, binding.assumption(result["binding"]))))
         if len(result["binding"]) > len(rows):
             note += f" The first {len(rows)} of {len(result['binding']):,}: result.json has all."
         parts.append(section("Where the ranks were", table(binding.HEADS, rows), note))

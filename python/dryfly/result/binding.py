@@ -44,9 +44,9 @@ def health(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str
                 count, text = found.get(doubt.name, (0, doubt.text))
                 found[doubt.name] = count + len(doubt.ranks), text
     per_node = max((len(of.rows) for of in by_node), default=0)
-    short = list_doubt(wishes_of(run.case), ranks=per_node)
-    if short is not None:
-        found[short.name] = len(short.ranks), short.text
+    misfit = list_doubt(wishes_of(run.case), ranks=per_node)
+    if misfit is not None:
+        found[misfit.name] = len(misfit.ranks), misfit.text
     return [(name, count, text) for name, (count, text) in found.items()]
 
 
@@ -105,6 +105,7 @@ def _row(of: _Ranks, row: Mapping[str, Any], seat: Seat, name: str, beside: int)
         "socket": node.socket_of(core) if bound else None,
         "memories": place.get("memories", ""),
         "memory": memory,
+        "memory_assumed": "memory" not in place,
         "memory_kind": node.domains[memory].kind,
         "gpus": list(seat.gpus or map(str, range(len(node.gpu_domains)))),
         "nic": nic,
@@ -113,15 +114,26 @@ def _row(of: _Ranks, row: Mapping[str, Any], seat: Seat, name: str, beside: int)
     }
 
 
+def assumption(found: Iterable[Mapping[str, Any]]) -> str:
+    """A sentence where the map has ranks that nobody bound; empty where it has none."""
+    if not any(row.get("memory_assumed") for row in found):
+        return ""
+    return (
+        "Nobody has bound these ranks (assumed): hardware threads and GPUs are all that they may use, and memory is "
+        "taken to be as if ranks were bound to domains in blocks."
+    )
+
+
 def cells(row: Mapping[str, Any]) -> tuple[str, ...]:
     kind = f" ({row['memory_kind']})" if row["memory_kind"] else ""
+    assumed = ", assumed" if row.get("memory_assumed") else ""
     others = row["others_on_core"]
     return (
         str(row["rank"]),
         row["node"],
         row["processors"],
         "-" if row["core"] is None else f"{row['core']} (socket {row['socket']})",
-        f"{row['memory']}{kind}",
+        f"{row['memory']}{kind}{assumed}",
         _gpus_text(row["gpus"]),
         f"{row['nic']} (socket {row['nic_socket']})",
         f"{others} rank{'s' if others > 1 else ''}" if others else "-",

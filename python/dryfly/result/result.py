@@ -335,10 +335,12 @@ def _tracker_health(counted: Mapping[str, Any]) -> list[Json]:
             continue
         longest = _seconds(counted["longest_pause_ps"])
         paused = f", after pauses of up to {longest:.3g} s" if longest else ""
+        # Those are behind refusals of either kind, and stand in the first row that there is.
+        told = any(row["name"] == "trackers_target" for row in rows)
+        behind = "" if told else f" (and {counted['later_refusals']:,} that came behind any refused for a tracker)"
         text = (
-            f"target NICs could keep no track {what} and refused packets {refusals:,} times "
-            f"(and {counted['later_refusals']:,} that came behind any such); their sources have sent them "
-            f"again{paused} (fabric.nic.trackers.{field})"
+            f"target NICs could keep no track {what} and refused packets {refusals:,} times{behind}; their sources "
+            f"have sent them again{paused} (fabric.nic.trackers.{field})"
         )
         rows.append(_finding(f"trackers_{name}", text, count=refusals))
     return rows

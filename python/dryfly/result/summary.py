@@ -126,6 +126,8 @@ def after(printer: Printer, run: BoundCase, result: Json, *, verbose: bool = Fal
     printer.show(_time_table(result), _profile_table(result), _protocol_table(result))
     if verbose and result["binding"]:
         printer.show(binding.grid(result["binding"]))
+        if note := binding.assumption(result["binding"]):
+            printer.line(f"  {note}")
     if gpus := gpus_line(result):
         printer.line(f"  gpus     {gpus}")
     if result["software"]["table"]:

@@ -113,6 +113,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
             | _software_of(table, bound, folder.path)
             | hwloc.settings(machine, folder=folder.path, inherited=os.environ)
             | node_files.settings(machine, folder=folder.path)
+            | traffic_class.told(os.environ)
         )
         if gpu_description is not None:
             values |= gpus.settings(gpu_description, mpi=library, values=values)
