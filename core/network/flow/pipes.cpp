@@ -7,14 +7,6 @@ namespace {
 
 constexpr double nearly_full = 0.98;
 constexpr double nearly_all = 0.99;
-// Short transfers are remembered for about so long when flows look at what they leave.
-constexpr double memory_ps = Pipes::look_again_ps;
-
-// What part of them still is: nearly exp(-t), and less to compute.
-double remembered(double since_ps) {
-  const double t = since_ps / memory_ps;
-  return 1 / (1 + t + t * t / 2);
-}
 
 // What a NIC that is sent more than it can take has in the queue before it: half of what makes it hot, as the packet
 // model's holds settle (docs/model/congestion.md#constants); without holds what the last buffer takes.
@@ -29,6 +21,7 @@ Pipes::Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const
              const Engine& engine, Duration settled_in_fabric)
     : wiring_(wiring),
       engine_(engine),
+      profile_(fabric.qos),
       frame_ps_(static_cast<double>(transmission_time(fabric.frame_max(), fabric.rate).ps)),
       settled_in_fabric_ps_(static_cast<double>(settled_in_fabric.ps)),
       settled_at_nic_ps_(settled_at_nic(fabric)),
@@ -63,7 +56,7 @@ void Pipes::set_capacity(std::uint32_t port, double capacity) {
 double Pipes::shorts_rate(const Pipe& pipe) const {
   if (pipe.shorts == 0) return 0;
   const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
-  return pipe.shorts * remembered(since) / memory_ps;
+  return pipe.shorts * remembered(since) / look_again_ps;
 }
 
 // A NIC takes turns among flows; at a link between switches those packets go first that came first, whosesoever they
@@ -76,21 +69,64 @@ double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
   return pipe.capacity - std::min(shorts_rate(pipe), turn(pipe, streams));
 }
 
-bool Pipes::is_for_flows(const Pipe& pipe) const { return for_flows(pipe) >= nearly_all * pipe.capacity; }
+double Pipes::for_flows(std::uint32_t number) const {
+  const Pipe& pipe = pipes_[number];
+  if (!has_classes(number)) return for_flows(pipe, pipe.streams);
+  double left = pipe.capacity;
+  for (const double taken : classes_->taken(at(number))) left -= taken;
+  return std::max(0.0, left);
+}
+
+double Pipes::least_for_flows(std::uint32_t number) const {
+  return has_classes(number) ? for_flows(number) : for_flows(pipes_[number], 0);
+}
+
+bool Pipes::is_for_flows(std::uint32_t number) const {
+  return for_flows(number) >= nearly_all * pipes_[number].capacity;
+}
 
 double Pipes::for_shorts(const Pipe& pipe) {
   return std::max({pipe.capacity - pipe.share, turn(pipe, pipe.streams), 1e-3});
 }
 
-std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {
-  const std::uint64_t wait = wait_ps(number);
+void Pipes::meet(std::uint32_t traffic_class) {
+  if (traffic_class == first_class_ || classes_ != nullptr) return;
+  if (first_class_ == fabric::no_class) {
+    first_class_ = traffic_class;
+    return;
+  }
+  classes_ = std::make_unique<ClassAccounts>(profile_, count(), static_cast<std::uint32_t>(leaders_.size()),
+                                             first_class_);
+}
+
+std::uint64_t Pipes::pass(std::uint32_t number, std::uint32_t traffic_class, std::uint64_t transmission_ps) {
+  const std::uint64_t wait = wait_ps(number, traffic_class);
   Pipe& pipe = pipes_[number];
   const auto time = static_cast<double>(transmission_ps);
-  const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
-  pipe.shorts = pipe.shorts * remembered(since) + time;
-  pipe.shorts_ps = now_ps();
-  pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / for_shorts(pipe));
+  double rate = 0;
+  if (classes_ != nullptr) {
+    classes_->come(at(number), traffic_class, time);
+    if (!at_nic(number)) return wait;
+    rate = classes_->for_shorts(at(number), traffic_class);
+  } else {
+    const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
+    pipe.shorts = pipe.shorts * remembered(since) + time;
+    pipe.shorts_ps = now_ps();
+    rate = for_shorts(pipe);
+  }
+  pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / rate);
   return wait;
+}
+
+// A NIC sends one short transfer after the other, in turns among classes (Shorts).
+std::uint64_t Pipes::backlog_ps(std::uint32_t number, std::uint32_t traffic_class) {
+  if (classes_ == nullptr || at_nic(number)) return backlog_ps(pipes_[number]);
+  return classes_->wait_ps(at(number), traffic_class);
+}
+
+std::uint64_t Pipes::load_ps(std::uint32_t number) const {
+  const bool in_accounts = has_classes(number) && !at_nic(number);
+  return (in_accounts ? classes_->all_ps(at(number)) : backlog_ps(pipes_[number])) + among_flows_ps(number, 0);
 }
 
 // Of other flows each has a packet before it at most, as they take turns, but where they come from more than one side
@@ -100,11 +136,24 @@ std::uint64_t Pipes::among_flows_ps(std::uint32_t number, std::uint32_t own) con
   if (pipe.share <= 0 || pipe.streams <= own) return 0;
   const double others = pipe.streams - own;
   const double used = std::min(1.0, pipe.share / pipe.capacity);
-  if (number >= leaders_.size()) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);
+  if (at_nic(number)) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);
   const double settled = pipe.between_switches ? settled_in_fabric_ps_ : settled_at_nic_ps_;
   if (pipe.full && used >= nearly_full) return static_cast<std::uint64_t>(settled);
-  const double random = used < 1 ? used / (2 * (1 - used)) * frame_ps_ : settled;
+  const double random = used < 1 ? random_ps(used) : settled;
   return static_cast<std::uint64_t>(std::min({random, settled, others * frame_ps_}));
+}
+
+// The mean of M/D/1.
+double Pipes::random_ps(double used) const { return used / (2 * (1 - used)) * frame_ps_; }
+
+// A class within its share waits for its own, and for a packet of each other class.
+std::uint64_t Pipes::among_flows_ps(std::uint32_t number, std::uint32_t traffic_class, std::uint32_t own) const {
+  const std::uint64_t all_ps = among_flows_ps(number, own);
+  if (all_ps == 0 || at_nic(number) || !has_classes(number)) return all_ps;
+  const std::uint32_t others = classes_->others(number, traffic_class);
+  if (others == 0 || !classes_->is_within_share(at(number), traffic_class)) return all_ps;
+  const double used = std::min(nearly_full, classes_->share(number, traffic_class) / pipes_[number].capacity);
+  return std::min(all_ps, static_cast<std::uint64_t>(random_ps(used) + others * frame_ps_));
 }
 
 }  // namespace dryfly::flow

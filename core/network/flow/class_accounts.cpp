@@ -1,0 +1,188 @@
+#include "core/network/flow/class_accounts.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "core/network/flow/pipes.hpp"
+
+namespace dryfly::flow {
+namespace {
+
+constexpr double least = 1e-3;        // of a link
+constexpr double nothing_ps = 0.5;    // of work
+constexpr double forgotten = 1e-3;    // of a link
+constexpr double nearly_share = 0.98;
+
+}  // namespace
+
+ClassAccounts::Account& ClassAccounts::account(const At& at) {
+  std::uint32_t& number = number_of_[at.number];
+  if (number == fabric::none) {
+    number = static_cast<std::uint32_t>(accounts_.size());
+    Account& begun = accounts_.emplace_back();
+    begun.at_ps = at.now_ps;
+    const std::uint64_t busy_ps = at.pipe.free_ps > at.now_ps ? at.pipe.free_ps - at.now_ps : 0;
+    begun.work_ps[first_class_] = static_cast<double>(busy_ps) * std::max(at.pipe.capacity - at.pipe.share, least);
+    begun.came_ps[first_class_] = at.pipe.shorts;
+    begun.came_at_ps = at.pipe.shorts_ps;
+    begun.streams[first_class_] = at.pipe.streams;
+    begun.share[first_class_] = at.pipe.share;
+  }
+  return accounts_[number];
+}
+
+void ClassAccounts::change(const At& at, std::uint32_t traffic_class, int streams, double share) {
+  Account& own = account(at);
+  carry(at, own);
+  own.streams[traffic_class] += static_cast<std::uint32_t>(streams);
+  own.share[traffic_class] = own.streams[traffic_class] == 0 ? 0 : std::max(0.0, own.share[traffic_class] + share);
+}
+
+void ClassAccounts::come(const At& at, std::uint32_t traffic_class, double work_ps) {
+  Account& own = account(at);
+  carry(at, own);
+  if (!at_nic(at)) own.work_ps[traffic_class] += work_ps;
+  const double left = Pipes::remembered(static_cast<double>(at.now_ps - own.came_at_ps));
+  for (double& came_ps : own.came_ps) came_ps *= left;
+  own.came_ps[traffic_class] += work_ps;
+  own.came_at_ps = at.now_ps;
+}
+
+std::uint32_t ClassAccounts::streaming(const Account& account) const {
+  std::uint32_t classes = 0;
+  for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
+    if (account.streams[index] > 0) classes |= 1U << index;
+  }
+  return classes;
+}
+
+OfClasses ClassAccounts::lately(const At& at, const Account& account) const {
+  const double left = Pipes::remembered(static_cast<double>(at.now_ps - account.came_at_ps));
+  OfClasses rates{};
+  for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
+    rates[index] = account.came_ps[index] * left / Pipes::look_again_ps;
+    if (rates[index] < forgotten) rates[index] = 0;
+  }
+  return rates;
+}
+
+double ClassAccounts::turn(const At& at, const Account& account, std::uint32_t traffic_class) const {
+  const std::uint32_t streams = account.streams[traffic_class];
+  if (streams == 0) return 1;
+  return at.pipe.between_switches ? 0.5 : 1.0 / (1.0 + streams);
+}
+
+OfClasses ClassAccounts::rates(const At& at, const Account& account, std::uint32_t classes, OfClasses wanted) const {
+  const double capacity = at.pipe.capacity;
+  const std::uint32_t streams = streaming(account);
+  each_class(streams, [&](std::uint32_t index) { wanted[index] = capacity * ceiling(profile_, index); });
+  OfClasses found = parts_of(profile_, classes | streams, capacity, wanted, at_nic(at));
+  double sum = 0;
+  each_class(classes, [&](std::uint32_t index) { sum += found[index] *= turn(at, account, index); });
+  const double idle = capacity - at.pipe.share;
+  const double stretch = sum > 0 && idle > sum ? idle / sum : 1;
+  each_class(classes, [&](std::uint32_t index) {
+    found[index] = std::max(least, std::min(found[index] * stretch, capacity * ceiling(profile_, index)));
+  });
+  return found;
+}
+
+void ClassAccounts::carry(const At& at, Account& account) const {
+  auto left_ps = static_cast<double>(at.now_ps - account.at_ps);
+  account.at_ps = at.now_ps;
+  while (left_ps > 0) {
+    std::uint32_t waiting = 0;
+    OfClasses wanted{};
+    for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
+      if (account.work_ps[index] <= 0) continue;
+      waiting |= 1U << index;
+      wanted[index] = at.pipe.capacity * ceiling(profile_, index);
+    }
+    if (waiting == 0) return;
+    const OfClasses rate = rates(at, account, waiting, wanted);
+    double step_ps = left_ps;
+    each_class(waiting, [&](std::uint32_t index) { step_ps = std::min(step_ps, account.work_ps[index] / rate[index]); });
+    each_class(waiting, [&](std::uint32_t index) {
+      account.work_ps[index] -= rate[index] * step_ps;
+      if (account.work_ps[index] < nothing_ps) account.work_ps[index] = 0;
+    });
+    left_ps -= step_ps;
+  }
+}
+
+double ClassAccounts::rate_lately(const At& at, const Account& account, std::uint32_t traffic_class) const {
+  OfClasses wanted = lately(at, account);
+  std::uint32_t classes = 1U << traffic_class;
+  for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
+    if (wanted[index] > 0) classes |= 1U << index;
+    wanted[index] = std::min(wanted[index], at.pipe.capacity * ceiling(profile_, index));
+  }
+  wanted[traffic_class] = at.pipe.capacity * ceiling(profile_, traffic_class);
+  return rates(at, account, classes, wanted)[traffic_class];
+}
+
+std::uint64_t ClassAccounts::wait_ps(const At& at, std::uint32_t traffic_class) {
+  Account& own = account(at);
+  carry(at, own);
+  if (own.work_ps[traffic_class] <= 0) return 0;
+  return static_cast<std::uint64_t>(own.work_ps[traffic_class] / rate_lately(at, own, traffic_class));
+}
+
+double ClassAccounts::for_shorts(const At& at, std::uint32_t traffic_class) {
+  return rate_lately(at, account(at), traffic_class);
+}
+
+std::uint64_t ClassAccounts::all_ps(const At& at) const {
+  double work_ps = 0;
+  for (const double of_class : known(at).work_ps) work_ps += of_class;
+  const double busy_ps = work_ps / std::max(at.pipe.capacity - at.pipe.share, least);
+  const auto passed_ps = static_cast<double>(at.now_ps - known(at).at_ps);
+  return busy_ps > passed_ps ? static_cast<std::uint64_t>(busy_ps - passed_ps) : 0;
+}
+
+OfClasses ClassAccounts::taken(const At& at) const {
+  const Account& own = known(at);
+  OfClasses wanted = lately(at, own);
+  const OfClasses came = wanted;
+  const std::uint32_t streams = streaming(own);
+  std::uint32_t classes = streams;
+  for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
+    if (wanted[index] > 0) classes |= 1U << index;
+    if (own.streams[index] > 0) wanted[index] = at.pipe.capacity;
+    wanted[index] = std::min(wanted[index], at.pipe.capacity * ceiling(profile_, index));
+  }
+  OfClasses found = parts_of(profile_, classes, at.pipe.capacity, wanted, at_nic(at));
+  for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
+    found[index] = std::min(came[index], found[index] * turn(at, own, index));
+  }
+  return found;
+}
+
+bool ClassAccounts::is_within_share(const At& at, std::uint32_t traffic_class) const {
+  const Account& own = known(at);
+  const OfClasses came = lately(at, own);
+  const std::uint32_t priority = profile_.classes[traffic_class].priority;
+  double weights = 0;
+  bool goes_first = true;
+  for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
+    if (index != traffic_class && own.streams[index] == 0 && came[index] == 0) continue;
+    if (profile_.classes[index].priority > priority) return false;
+    if (profile_.classes[index].priority < priority) continue;
+    goes_first &= index == traffic_class;
+    weights += weight(profile_, index, at_nic(at));
+  }
+  const double part =
+      goes_first ? ceiling(profile_, traffic_class) : weight(profile_, traffic_class, at_nic(at)) / weights;
+  return own.share[traffic_class] + came[traffic_class] < nearly_share * part * at.pipe.capacity;
+}
+
+double ClassAccounts::share(std::uint32_t pipe, std::uint32_t traffic_class) const {
+  return accounts_[number_of_[pipe]].share[traffic_class];
+}
+
+std::uint32_t ClassAccounts::others(std::uint32_t pipe, std::uint32_t traffic_class) const {
+  return static_cast<std::uint32_t>(
+      std::popcount(streaming(accounts_[number_of_[pipe]]) & ~(1U << traffic_class)));
+}
+
+}  // namespace dryfly::flow

@@ -1,0 +1,84 @@
+// What several traffic classes have of the pipes they meet at: of each pipe the short transfers of a class that wait for
+// it, what of them came lately, and the class's streams.
+//
+// Models of an output what the packet model's arbiter makes of it in the mean (docs/model/classes.md#fair-queueing): a
+// queue for each class, served at its part of the pipe among those that have anything (parts_of), so that a class that
+// stays within its share waits for no other. Nothing of it is kept while all that was ever submitted is of one class.
+// Leaves out single packets: of a class that goes first one waits for none of another, and buckets above ceilings.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/network/fabric/pool.hpp"
+#include "core/network/fabric/qos.hpp"
+#include "core/network/flow/class_parts.hpp"
+
+namespace dryfly::flow {
+
+struct Pipe;
+
+class ClassAccounts {
+ public:
+  // Until now everything was of `first_class`; of `pipes` those from `first_at_nic` on are NICs that send.
+  ClassAccounts(const fabric::QosProfile& profile, std::uint32_t pipes, std::uint32_t first_at_nic,
+                std::uint32_t first_class)
+      : profile_(profile), first_at_nic_(first_at_nic), first_class_(first_class), number_of_(pipes, fabric::none) {}
+
+  struct At {
+    std::uint32_t number = 0;
+    const Pipe& pipe;  // as it was before what is told
+    std::uint64_t now_ps = 0;
+  };
+  bool knows(std::uint32_t pipe) const { return number_of_[pipe] != fabric::none; }
+  // So many streams of the class more, or less, and so much more of the pipe.
+  void change(const At& at, std::uint32_t traffic_class, int streams, double share);
+  // A short transfer has come; it waits for the pipe, or the NIC that sends it has made it wait.
+  void come(const At& at, std::uint32_t traffic_class, double work_ps);
+  // For how long what comes now waits for the short ones of its class, where the others go on as they did lately.
+  std::uint64_t wait_ps(const At& at, std::uint32_t traffic_class);
+  // What a class of short transfers has now.
+  double for_shorts(const At& at, std::uint32_t traffic_class);
+
+  // Of pipes that it knows. For how long all that waits keeps the pipe busy.
+  std::uint64_t all_ps(const At& at) const;
+  // What short ones have, by classes, where streams of any class contend with them.
+  OfClasses taken(const At& at) const;
+  // The class has less than its share, so that the pipe, full or not, serves it at once.
+  bool is_within_share(const At& at, std::uint32_t traffic_class) const;
+  // What streams of the class have, and how many other classes have streams.
+  double share(std::uint32_t pipe, std::uint32_t traffic_class) const;
+  std::uint32_t others(std::uint32_t pipe, std::uint32_t traffic_class) const;
+
+ private:
+  struct Account {
+    OfClasses work_ps{};  // that waits, at the full rate of a link
+    std::uint64_t at_ps = 0;
+    OfClasses came_ps{};  // by and by forgotten
+    std::uint64_t came_at_ps = 0;
+    std::array<std::uint32_t, fabric::most_classes> streams{};
+    OfClasses share{};
+  };
+
+  Account& account(const At& at);
+  const Account& known(const At& at) const { return accounts_[number_of_[at.number]]; }
+  bool at_nic(const At& at) const { return at.number >= first_at_nic_; }
+  // The classes (bits) that have streams there; what part of a link the short ones that came lately took, by classes.
+  std::uint32_t streaming(const Account& account) const;
+  OfClasses lately(const At& at, const Account& account) const;
+  double turn(const At& at, const Account& account, std::uint32_t traffic_class) const;
+  // What short ones of these classes have, if they want so much beside all streams that there are.
+  OfClasses rates(const At& at, const Account& account, std::uint32_t classes, OfClasses wanted) const;
+  double rate_lately(const At& at, const Account& account, std::uint32_t traffic_class) const;
+  // What has been carried since it was looked at last.
+  void carry(const At& at, Account& account) const;
+
+  const fabric::QosProfile& profile_;
+  std::uint32_t first_at_nic_;
+  std::uint32_t first_class_;
+  std::vector<std::uint32_t> number_of_;  // by pipe
+  std::vector<Account> accounts_;
+};
+
+}  // namespace dryfly::flow
