@@ -66,10 +66,12 @@ OfClasses ClassAccounts::lately(const At& at, const Account& account) const {
   return rates;
 }
 
+// As in Pipes::turn; but where no source is held back, the last switch too sends first what came first.
 double ClassAccounts::turn(const At& at, const Account& account, std::uint32_t traffic_class) const {
   const std::uint32_t streams = account.streams[traffic_class];
   if (streams == 0) return 1;
-  return at.pipe.between_switches ? 0.5 : 1.0 / (1.0 + streams);
+  const bool in_order = at.pipe.between_switches || (!holds_back_ && !at_nic(at));
+  return in_order ? 0.5 : 1.0 / (1.0 + streams);
 }
 
 OfClasses ClassAccounts::rates(const At& at, const Account& account, std::uint32_t classes, OfClasses wanted) const {
@@ -79,12 +81,14 @@ OfClasses ClassAccounts::rates(const At& at, const Account& account, std::uint32
   OfClasses found = parts_of(profile_, classes | streams, capacity, wanted, at_nic(at));
   double sum = 0;
   each_class(classes, [&](std::uint32_t index) { sum += found[index] *= turn(at, account, index); });
-  const double idle = capacity - at.pipe.share;
+  // What streams leave idle where the pipe is full is not idle: they have it while no short ones are there.
+  const double idle = at.pipe.full && streams != 0 ? 0 : capacity - at.pipe.share;
   const double stretch = sum > 0 && idle > sum ? idle / sum : 1;
+  OfClasses stretched{};
   each_class(classes, [&](std::uint32_t index) {
-    found[index] = std::max(least, std::min(found[index] * stretch, capacity * ceiling(profile_, index)));
+    stretched[index] = std::max(least, std::min(found[index] * stretch, capacity * ceiling(profile_, index)));
   });
-  return found;
+  return stretched;
 }
 
 void ClassAccounts::carry(const At& at, Account& account) const {
@@ -110,7 +114,7 @@ void ClassAccounts::carry(const At& at, Account& account) const {
   }
 }
 
-double ClassAccounts::rate_lately(const At& at, const Account& account, std::uint32_t traffic_class) const {
+OfClasses ClassAccounts::rates_lately(const At& at, const Account& account, std::uint32_t traffic_class) const {
   OfClasses wanted = lately(at, account);
   std::uint32_t classes = 1U << traffic_class;
   for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
@@ -118,18 +122,25 @@ double ClassAccounts::rate_lately(const At& at, const Account& account, std::uin
     wanted[index] = std::min(wanted[index], at.pipe.capacity * ceiling(profile_, index));
   }
   wanted[traffic_class] = at.pipe.capacity * ceiling(profile_, traffic_class);
-  return rates(at, account, classes, wanted)[traffic_class];
+  return rates(at, account, classes, wanted);
 }
 
 std::uint64_t ClassAccounts::wait_ps(const At& at, std::uint32_t traffic_class) {
   Account& own = account(at);
   carry(at, own);
-  if (own.work_ps[traffic_class] <= 0) return 0;
-  return static_cast<std::uint64_t>(own.work_ps[traffic_class] / rate_lately(at, own, traffic_class));
+  if (own.work_ps[traffic_class] <= 0) {
+    // What is first of its class waits for the rest of a packet of another, in the mean half of it.
+    const bool is_busy = std::ranges::any_of(own.work_ps, [](double work_ps) { return work_ps > 0; });
+    return is_busy ? profile_.frame_max_ps / 2 : 0;
+  }
+  return static_cast<std::uint64_t>(own.work_ps[traffic_class] / rates_lately(at, own, traffic_class)[traffic_class]);
 }
 
+// They leave one behind the other, whichever class has the turn, and ceilings are the arbiter's.
 double ClassAccounts::for_shorts(const At& at, std::uint32_t traffic_class) {
-  return rate_lately(at, account(at), traffic_class);
+  double sum = 0;
+  for (const double rate : rates_lately(at, account(at), traffic_class)) sum += rate;
+  return std::max(least, std::min(at.pipe.capacity, std::max(sum, at.pipe.capacity - at.pipe.share)));
 }
 
 std::uint64_t ClassAccounts::all_ps(const At& at) const {

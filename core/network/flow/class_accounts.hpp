@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/network/fabric/fabric_spec.hpp"
 #include "core/network/fabric/pool.hpp"
 #include "core/network/fabric/qos.hpp"
 #include "core/network/flow/class_parts.hpp"
@@ -22,9 +23,13 @@ struct Pipe;
 class ClassAccounts {
  public:
   // Until now everything was of `first_class`; of `pipes` those from `first_at_nic` on are NICs that send.
-  ClassAccounts(const fabric::QosProfile& profile, std::uint32_t pipes, std::uint32_t first_at_nic,
+  ClassAccounts(const fabric::FabricSpec& fabric, std::uint32_t pipes, std::uint32_t first_at_nic,
                 std::uint32_t first_class)
-      : profile_(profile), first_at_nic_(first_at_nic), first_class_(first_class), number_of_(pipes, fabric::none) {}
+      : profile_(fabric.qos),
+        holds_back_(fabric.congestion_management),
+        first_at_nic_(first_at_nic),
+        first_class_(first_class),
+        number_of_(pipes, fabric::none) {}
 
   struct At {
     std::uint32_t number = 0;
@@ -38,7 +43,7 @@ class ClassAccounts {
   void come(const At& at, std::uint32_t traffic_class, double work_ps);
   // For how long what comes now waits for the short ones of its class, where the others go on as they did lately.
   std::uint64_t wait_ps(const At& at, std::uint32_t traffic_class);
-  // What a class of short transfers has now.
+  // What short ones have all together of the link of a NIC that sends one of this class.
   double for_shorts(const At& at, std::uint32_t traffic_class);
 
   // Of pipes that it knows. For how long all that waits keeps the pipe busy.
@@ -70,11 +75,13 @@ class ClassAccounts {
   double turn(const At& at, const Account& account, std::uint32_t traffic_class) const;
   // What short ones of these classes have, if they want so much beside all streams that there are.
   OfClasses rates(const At& at, const Account& account, std::uint32_t classes, OfClasses wanted) const;
-  double rate_lately(const At& at, const Account& account, std::uint32_t traffic_class) const;
+  // Of this class and of all others as they came lately.
+  OfClasses rates_lately(const At& at, const Account& account, std::uint32_t traffic_class) const;
   // What has been carried since it was looked at last.
   void carry(const At& at, Account& account) const;
 
   const fabric::QosProfile& profile_;
+  bool holds_back_;
   std::uint32_t first_at_nic_;
   std::uint32_t first_class_;
   std::vector<std::uint32_t> number_of_;  // by pipe

@@ -21,7 +21,7 @@ Pipes::Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const
              const Engine& engine, Duration settled_in_fabric)
     : wiring_(wiring),
       engine_(engine),
-      profile_(fabric.qos),
+      fabric_(fabric),
       frame_ps_(static_cast<double>(transmission_time(fabric.frame_max(), fabric.rate).ps)),
       settled_in_fabric_ps_(static_cast<double>(settled_in_fabric.ps)),
       settled_at_nic_ps_(settled_at_nic(fabric)),
@@ -95,7 +95,7 @@ void Pipes::meet(std::uint32_t traffic_class) {
     first_class_ = traffic_class;
     return;
   }
-  classes_ = std::make_unique<ClassAccounts>(profile_, count(), static_cast<std::uint32_t>(leaders_.size()),
+  classes_ = std::make_unique<ClassAccounts>(fabric_, count(), static_cast<std::uint32_t>(leaders_.size()),
                                              first_class_);
 }
 

@@ -104,7 +104,7 @@ class Pipes final : public fabric::LoadView {
 
   const fabric::Wiring& wiring_;
   const Engine& engine_;
-  const fabric::QosProfile& profile_;
+  const fabric::FabricSpec& fabric_;
   double frame_ps_;
   double settled_in_fabric_ps_;
   double settled_at_nic_ps_;
