@@ -69,16 +69,10 @@ double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
   return pipe.capacity - std::min(shorts_rate(pipe), turn(pipe, streams));
 }
 
-double Pipes::for_flows(std::uint32_t number) const {
-  const Pipe& pipe = pipes_[number];
-  if (!has_classes(number)) return for_flows(pipe, pipe.streams);
-  double left = pipe.capacity;
+double Pipes::left_by_classes(std::uint32_t number) const {
+  double left = pipes_[number].capacity;
   for (const double taken : classes_->taken(at(number))) left -= taken;
   return std::max(0.0, left);
-}
-
-double Pipes::least_for_flows(std::uint32_t number) const {
-  return has_classes(number) ? for_flows(number) : for_flows(pipes_[number], 0);
 }
 
 bool Pipes::is_for_flows(std::uint32_t number) const {
@@ -99,41 +93,42 @@ void Pipes::meet(std::uint32_t traffic_class) {
                                              first_class_);
 }
 
-std::uint64_t Pipes::pass(std::uint32_t number, std::uint32_t traffic_class, std::uint64_t transmission_ps) {
-  const std::uint64_t wait = wait_ps(number, traffic_class);
+std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {
   Pipe& pipe = pipes_[number];
+  const std::uint64_t wait = backlog_ps(pipe) + among_flows_ps(number, 0);
   const auto time = static_cast<double>(transmission_ps);
-  double rate = 0;
-  if (classes_ != nullptr) {
-    classes_->come(at(number), traffic_class, time);
-    if (!at_nic(number)) return wait;
-    rate = classes_->for_shorts(at(number), traffic_class);
-  } else {
-    const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
-    pipe.shorts = pipe.shorts * remembered(since) + time;
-    pipe.shorts_ps = now_ps();
-    rate = for_shorts(pipe);
-  }
-  pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / rate);
+  const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
+  pipe.shorts = pipe.shorts * remembered(since) + time;
+  pipe.shorts_ps = now_ps();
+  pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / for_shorts(pipe));
   return wait;
 }
 
 // A NIC sends one short transfer after the other, in turns among classes (Shorts).
-std::uint64_t Pipes::backlog_ps(std::uint32_t number, std::uint32_t traffic_class) {
-  if (classes_ == nullptr || at_nic(number)) return backlog_ps(pipes_[number]);
-  return classes_->wait_ps(at(number), traffic_class);
+std::uint64_t Pipes::pass_in_class(std::uint32_t number, std::uint32_t traffic_class, std::uint64_t transmission_ps) {
+  const std::uint64_t wait = wait_ps(number, traffic_class);
+  const auto time = static_cast<double>(transmission_ps);
+  classes_->come(at(number), traffic_class, time);
+  if (!at_nic(number)) return wait;
+  Pipe& pipe = pipes_[number];
+  const double rate = classes_->for_shorts(at(number), traffic_class);
+  pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / rate);
+  return wait;
 }
 
-std::uint64_t Pipes::load_ps(std::uint32_t number) const {
+std::uint64_t Pipes::backlog_of_class_ps(std::uint32_t number, std::uint32_t traffic_class) {
+  return at_nic(number) ? backlog_ps(pipes_[number]) : classes_->wait_ps(at(number), traffic_class);
+}
+
+std::uint64_t Pipes::load_of_classes_ps(std::uint32_t number) const {
   const bool in_accounts = has_classes(number) && !at_nic(number);
   return (in_accounts ? classes_->all_ps(at(number)) : backlog_ps(pipes_[number])) + among_flows_ps(number, 0);
 }
 
 // Of other flows each has a packet before it at most, as they take turns, but where they come from more than one side
 // and what waits is more.
-std::uint64_t Pipes::among_flows_ps(std::uint32_t number, std::uint32_t own) const {
+std::uint64_t Pipes::wait_among_flows_ps(std::uint32_t number, std::uint32_t own) const {
   const Pipe& pipe = pipes_[number];
-  if (pipe.share <= 0 || pipe.streams <= own) return 0;
   const double others = pipe.streams - own;
   const double used = std::min(1.0, pipe.share / pipe.capacity);
   if (at_nic(number)) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);

@@ -50,9 +50,13 @@ class Pipes final : public fabric::LoadView {
   // The link of this port has so much of a link from now on; its pipe changes with it.
   void set_capacity(std::uint32_t port, double capacity);
   // What short transfers leave to flows, and flows to short transfers.
-  double for_flows(std::uint32_t pipe) const;
+  double for_flows(std::uint32_t pipe) const {
+    return has_classes(pipe) ? left_by_classes(pipe) : for_flows(pipes_[pipe], pipes_[pipe].streams);
+  }
   // The same if no flow crossed it: the more do, the less of it short transfers can have.
-  double least_for_flows(std::uint32_t pipe) const;
+  double least_for_flows(std::uint32_t pipe) const {
+    return has_classes(pipe) ? left_by_classes(pipe) : for_flows(pipes_[pipe], 0);
+  }
   // They leave nearly all of it.
   bool is_for_flows(std::uint32_t pipe) const;
   // After which they may leave more.
@@ -73,12 +77,17 @@ class Pipes final : public fabric::LoadView {
     pipe.share = pipe.streams == 0 ? 0 : std::max(0.0, pipe.share + share);
   }
   // A short transfer of the class takes this pipe for that time; returns for how long it waits.
-  std::uint64_t pass(std::uint32_t pipe, std::uint32_t traffic_class, std::uint64_t transmission_ps);
+  std::uint64_t pass(std::uint32_t pipe, std::uint32_t traffic_class, std::uint64_t transmission_ps) {
+    return classes_ == nullptr ? pass(pipe, transmission_ps) : pass_in_class(pipe, traffic_class, transmission_ps);
+  }
   // For how long what comes now waits for the short ones of its class, and for all: of the flows that cross the pipe so
   // many are its own.
-  std::uint64_t backlog_ps(std::uint32_t pipe, std::uint32_t traffic_class);
+  std::uint64_t backlog_ps(std::uint32_t pipe, std::uint32_t traffic_class) {
+    return classes_ == nullptr ? backlog_ps(pipes_[pipe]) : backlog_of_class_ps(pipe, traffic_class);
+  }
   std::uint64_t wait_ps(std::uint32_t pipe, std::uint32_t traffic_class, std::uint32_t own = 0) {
-    return backlog_ps(pipe, traffic_class) + among_flows_ps(pipe, traffic_class, own);
+    if (classes_ == nullptr) return backlog_ps(pipes_[pipe]) + among_flows_ps(pipe, own);
+    return backlog_of_class_ps(pipe, traffic_class) + among_flows_ps(pipe, traffic_class, own);
   }
 
   // LoadView: switches know all loads as they are.
@@ -91,10 +100,23 @@ class Pipes final : public fabric::LoadView {
   ClassAccounts::At at(std::uint32_t pipe) const { return {pipe, pipes_[pipe], now_ps()}; }
   bool has_classes(std::uint32_t pipe) const { return classes_ != nullptr && classes_->knows(pipe); }
   std::uint64_t backlog_ps(const Pipe& pipe) const { return pipe.free_ps > now_ps() ? pipe.free_ps - now_ps() : 0; }
-  std::uint64_t load_ps(std::uint32_t pipe) const;
-  std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t own) const;
+  std::uint64_t load_ps(std::uint32_t pipe) const {
+    if (classes_ == nullptr) return backlog_ps(pipes_[pipe]) + among_flows_ps(pipe, 0);
+    return load_of_classes_ps(pipe);
+  }
+  std::uint64_t load_of_classes_ps(std::uint32_t pipe) const;
+  std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t own) const {
+    const bool any = pipes_[pipe].share > 0 && pipes_[pipe].streams > own;
+    return any ? wait_among_flows_ps(pipe, own) : 0;
+  }
+  std::uint64_t wait_among_flows_ps(std::uint32_t pipe, std::uint32_t own) const;
   std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t traffic_class, std::uint32_t own) const;
-  // What a class of short transfers can have beside flows.
+  std::uint64_t pass(std::uint32_t pipe, std::uint64_t transmission_ps);
+  // With several classes.
+  std::uint64_t pass_in_class(std::uint32_t pipe, std::uint32_t traffic_class, std::uint64_t transmission_ps);
+  std::uint64_t backlog_of_class_ps(std::uint32_t pipe, std::uint32_t traffic_class);
+  double left_by_classes(std::uint32_t pipe) const;
+  // What short transfers can have beside flows.
   static double for_shorts(const Pipe& pipe);
   static double turn(const Pipe& pipe, std::uint32_t streams);
   double random_ps(double used) const;
