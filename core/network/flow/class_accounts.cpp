@@ -8,9 +8,9 @@
 namespace dryfly::flow {
 namespace {
 
-constexpr double least = 1e-3;        // of a link
-constexpr double nothing_ps = 0.5;    // of work
-constexpr double forgotten = 1e-3;    // of a link
+constexpr double least = 1e-3;      // of a link
+constexpr double nothing_ps = 0.5;  // of work
+constexpr double forgotten = 1e-3;  // of a link
 constexpr double nearly_share = 0.98;
 
 }  // namespace
@@ -105,7 +105,8 @@ void ClassAccounts::carry(const At& at, Account& account) const {
     if (waiting == 0) return;
     const OfClasses rate = rates(at, account, waiting, wanted);
     double step_ps = left_ps;
-    each_class(waiting, [&](std::uint32_t index) { step_ps = std::min(step_ps, account.work_ps[index] / rate[index]); });
+    each_class(waiting,
+               [&](std::uint32_t index) { step_ps = std::min(step_ps, account.work_ps[index] / rate[index]); });
     each_class(waiting, [&](std::uint32_t index) {
       account.work_ps[index] -= rate[index] * step_ps;
       if (account.work_ps[index] < nothing_ps) account.work_ps[index] = 0;
@@ -192,8 +193,7 @@ double ClassAccounts::share(std::uint32_t pipe, std::uint32_t traffic_class) con
 }
 
 std::uint32_t ClassAccounts::others(std::uint32_t pipe, std::uint32_t traffic_class) const {
-  return static_cast<std::uint32_t>(
-      std::popcount(streaming(accounts_[number_of_[pipe]]) & ~(1U << traffic_class)));
+  return static_cast<std::uint32_t>(std::popcount(streaming(accounts_[number_of_[pipe]]) & ~(1U << traffic_class)));
 }
 
 }  // namespace dryfly::flow

@@ -1,5 +1,5 @@
-// What several traffic classes have of the pipes they meet at: of each pipe the short transfers of a class that wait for
-// it, what of them came lately, and the class's streams.
+// What several traffic classes have of the pipes they meet at: of each pipe the short transfers of a class that wait
+// for it, what of them came lately, and the class's streams.
 //
 // Models of an output what the packet model's arbiter makes of it in the mean (docs/model/classes.md#fair-queueing): a
 // queue for each class, served at its part of the pipe among those that have anything (parts_of), so that a class that

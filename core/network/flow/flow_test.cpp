@@ -299,16 +299,14 @@ TEST_CASE("classes of short transfers share a hot NIC by their shares, with and 
     const double whole = 25e9 * 2048 / 2112;
     CAPTURE(management);
     // 20 and 50 of 70, however many sources a class has.
-    const std::vector<double> two = rates(
-        sample, {{TrafficClass::bulk_data, 8, 6}, {TrafficClass::best_effort, 16, 2}}, 0);
+    const std::vector<double> two =
+        rates(sample, {{TrafficClass::bulk_data, 8, 6}, {TrafficClass::best_effort, 16, 2}}, 0);
     CHECK(two[0] == doctest::Approx(whole * 20 / 70).epsilon(0.05));
     CHECK(two[1] == doctest::Approx(whole * 50 / 70).epsilon(0.05));
     // Low latency goes first and has 5 %; what is left goes by 20 and 50 of 70.
-    const std::vector<double> three = rates(sample,
-                                            {{TrafficClass::low_latency, 8, 3},
-                                             {TrafficClass::bulk_data, 16, 6},
-                                             {TrafficClass::best_effort, 24, 2}},
-                                            0);
+    const std::vector<double> three = rates(
+        sample,
+        {{TrafficClass::low_latency, 8, 3}, {TrafficClass::bulk_data, 16, 6}, {TrafficClass::best_effort, 24, 2}}, 0);
     CHECK(three[0] == doctest::Approx(whole * 0.05).epsilon(0.05));
     CHECK(three[1] == doctest::Approx(whole * 0.95 * 20 / 70).epsilon(0.05));
     CHECK(three[2] == doctest::Approx(whole * 0.95 * 50 / 70).epsilon(0.05));

@@ -89,8 +89,8 @@ void Pipes::meet(std::uint32_t traffic_class) {
     first_class_ = traffic_class;
     return;
   }
-  classes_ = std::make_unique<ClassAccounts>(fabric_, count(), static_cast<std::uint32_t>(leaders_.size()),
-                                             first_class_);
+  classes_ =
+      std::make_unique<ClassAccounts>(fabric_, count(), static_cast<std::uint32_t>(leaders_.size()), first_class_);
 }
 
 std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {

@@ -4,8 +4,8 @@
 //
 // Amounts are times: what a link at its full rate is busy with. A capacity is in links, less where some have lanes out
 // or replays. How long something waits for a pipe is a closed form: of flows that leave room M/D/1's mean, no more than
-// what is settled at a pipe that is full (docs/model/flows.md#queues); of short transfers what of them came before. From
-// when transfers of a second traffic class come, each class has its own queue and part of a pipe (ClassAccounts).
+// what is settled at a pipe that is full (docs/model/flows.md#queues); of short transfers what of them came before.
+// From when transfers of a second traffic class come, each class has its own queue and part of a pipe (ClassAccounts).
 #pragma once
 
 #include <algorithm>
@@ -69,12 +69,10 @@ class Pipes final : public fabric::LoadView {
 
   // A transfer of this class has been submitted.
   void meet(std::uint32_t traffic_class);
-  // So many streams of the class more cross the pipe, or less, and they have so much more of it.
-  void change(std::uint32_t number, std::uint32_t traffic_class, int streams, double share) {
-    Pipe& pipe = pipes_[number];
-    if (classes_ != nullptr) classes_->change(at(number), traffic_class, streams, share);
-    pipe.streams += static_cast<std::uint32_t>(streams);
-    pipe.share = pipe.streams == 0 ? 0 : std::max(0.0, pipe.share + share);
+  bool has_classes() const { return classes_ != nullptr; }
+  // With several: before so many streams of the class more cross the pipe, or less, and have so much more of it.
+  void tell(std::uint32_t pipe, std::uint32_t traffic_class, int streams, double share) {
+    classes_->change(at(pipe), traffic_class, streams, share);
   }
   // A short transfer of the class takes this pipe for that time; returns for how long it waits.
   std::uint64_t pass(std::uint32_t pipe, std::uint32_t traffic_class, std::uint64_t transmission_ps) {

@@ -3,8 +3,8 @@
 //
 // Models of a NIC what the packet model has for packets: turns among classes by their assured shares and below their
 // ceilings, a window of unacknowledged packets for each class, and that what goes to an end-point that is hot for its
-// class is held back while others overtake it (docs/model/congestion.md#congestion-management). Leaves out turns within a class: first
-// come, first sent.
+// class is held back while others overtake it (docs/model/congestion.md#congestion-management). Leaves out turns within
+// a class: first come, first sent.
 #pragma once
 
 #include <array>

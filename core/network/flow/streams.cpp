@@ -66,7 +66,8 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   stream.place = static_cast<std::uint32_t>(active_.size());
   active_.push_back(number);
   for (const AtNic& crossing : at_nics(stream)) {
-    pipes_.change(crossing.pipe, course.traffic_class, 1, 0);
+    if (pipes_.has_classes()) pipes_.tell(crossing.pipe, course.traffic_class, 1, 0);
+    ++pipes_[crossing.pipe].streams;
     pipes_[crossing.pipe].wanted += crossing.times * stream.limit;
   }
   if (course.source == course.target) loops_[course.source.value].push_back(number);
@@ -86,8 +87,8 @@ void Streams::end(std::uint32_t number) {
     Pipe& pipe = pipes_[crossing.pipe];
     matters |= pipe.full;
     pipe.wanted -= crossing.times * stream.limit;
-    pipes_.change(crossing.pipe, stream.course.traffic_class, -1, 0);
-    if (pipe.streams == 0) pipe.wanted = 0;
+    if (pipes_.has_classes()) pipes_.tell(crossing.pipe, stream.course.traffic_class, -1, 0);
+    if (--pipe.streams == 0) pipe.wanted = pipe.share = 0;
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
     if (stream.on_way[way] == 0) continue;
@@ -200,15 +201,23 @@ void Streams::lay_next(std::uint32_t number) {
 void Streams::load(std::uint32_t number, double sign) {
   const Stream& stream = streams_[number];
   if (stream.share == 0) return;
+  const bool several = pipes_.has_classes();
   const std::uint32_t traffic_class = stream.course.traffic_class;
   for (const AtNic& crossing : at_nics(stream)) {
-    pipes_.change(crossing.pipe, traffic_class, 0, sign * stream.share * crossing.times);
+    const double more = sign * stream.share * crossing.times;
+    if (several) pipes_.tell(crossing.pipe, traffic_class, 0, more);
+    Pipe& pipe = pipes_[crossing.pipe];
+    pipe.share = std::max(0.0, pipe.share + more);
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
     if (stream.on_way[way] == 0) continue;
     for (const Crossing& crossing : crossed(number, way)) {
-      pipes_.change(crossing.pipe, traffic_class, sign > 0 ? 1 : -1,
-                    sign * static_cast<double>(stream.on_way[way]) * crossing.times);
+      const double more = sign * static_cast<double>(stream.on_way[way]) * crossing.times;
+      if (several) pipes_.tell(crossing.pipe, traffic_class, sign > 0 ? 1 : -1, more);
+      Pipe& pipe = pipes_[crossing.pipe];
+      pipe.streams += sign > 0 ? 1 : -1U;
+      pipe.share = std::max(0.0, pipe.share + more);
+      if (pipe.streams == 0) pipe.share = 0;
     }
   }
 }
@@ -262,8 +271,7 @@ bool Streams::only_loops(NicId nic) const {
 }
 
 double Streams::share_of_loop(NicId nic) const {
-  const double room =
-      std::min(pipes_.for_flows(pipes_.egress(nic)), pipes_.for_flows(pipes_.ingress(nic)));
+  const double room = std::min(pipes_.for_flows(pipes_.egress(nic)), pipes_.for_flows(pipes_.ingress(nic)));
   const std::vector<std::uint32_t>& loops = loops_[nic.value];
   return room * streams_[loops.front()].limit / static_cast<double>(loops.size());
 }

@@ -182,7 +182,8 @@ void Traffic::stream_due(std::uint32_t stream) {
   lay(index);
   std::uint64_t wait_ps = 0;
   if (!transfer.journey.loops()) {
-    for (std::size_t hop = 1; hop < ports_.size(); ++hop) wait_ps += pipes_.wait_ps(pipes_.of_port(ports_[hop]), transfer.traffic_class, 1);
+    for (std::size_t hop = 1; hop < ports_.size(); ++hop)
+      wait_ps += pipes_.wait_ps(pipes_.of_port(ports_[hop]), transfer.traffic_class, 1);
   }
   streams_.end(stream);
   transfer.stream = none;
