@@ -31,21 +31,30 @@ ClassAccounts::Account& ClassAccounts::account(const At& at) {
   return accounts_[number];
 }
 
-void ClassAccounts::change(const At& at, std::uint32_t traffic_class, int streams, double share) {
-  Account& own = account(at);
-  carry(at, own);
+void ClassAccounts::change(std::uint32_t pipe, std::uint32_t traffic_class, int streams, double share) {
+  Account& own = account(at(pipe));
+  carry(at(pipe), own);
   own.streams[traffic_class] += static_cast<std::uint32_t>(streams);
   own.share[traffic_class] = own.streams[traffic_class] == 0 ? 0 : std::max(0.0, own.share[traffic_class] + share);
 }
 
-void ClassAccounts::come(const At& at, std::uint32_t traffic_class, double work_ps) {
-  Account& own = account(at);
-  carry(at, own);
-  if (!at_nic(at)) own.work_ps[traffic_class] += work_ps;
-  const double left = Pipes::remembered(static_cast<double>(at.now_ps - own.came_at_ps));
+void ClassAccounts::come(std::uint32_t number, std::uint32_t traffic_class, std::uint64_t transmission_ps) {
+  const At here = at(number);
+  Account& own = account(here);
+  carry(here, own);
+  const auto work_ps = static_cast<double>(transmission_ps);
+  const double left = Pipes::remembered(static_cast<double>(here.now_ps - own.came_at_ps));
   for (double& came_ps : own.came_ps) came_ps *= left;
   own.came_ps[traffic_class] += work_ps;
-  own.came_at_ps = at.now_ps;
+  own.came_at_ps = here.now_ps;
+  if (!at_nic(here)) {
+    own.work_ps[traffic_class] += work_ps;
+    return;
+  }
+  // A NIC sends one short transfer after the other, in turns among classes (Shorts).
+  Pipe& pipe = pipes_[number];
+  const double rate = for_shorts(here, own, traffic_class);
+  pipe.free_ps = std::max(pipe.free_ps, here.now_ps) + static_cast<std::uint64_t>(work_ps / rate);
 }
 
 std::uint32_t ClassAccounts::streaming(const Account& account) const {
@@ -126,58 +135,66 @@ OfClasses ClassAccounts::rates_lately(const At& at, const Account& account, std:
   return rates(at, account, classes, wanted);
 }
 
-std::uint64_t ClassAccounts::wait_ps(const At& at, std::uint32_t traffic_class) {
-  Account& own = account(at);
-  carry(at, own);
+std::uint64_t ClassAccounts::wait_ps(std::uint32_t pipe, std::uint32_t traffic_class) {
+  const At here = at(pipe);
+  if (at_nic(here)) return all_ps(pipe);
+  Account& own = account(here);
+  carry(here, own);
   if (own.work_ps[traffic_class] <= 0) {
     // What is first of its class waits for the rest of a packet of another, in the mean half of it.
     const bool is_busy = std::ranges::any_of(own.work_ps, [](double work_ps) { return work_ps > 0; });
     return is_busy ? profile_.frame_max_ps / 2 : 0;
   }
-  return static_cast<std::uint64_t>(own.work_ps[traffic_class] / rates_lately(at, own, traffic_class)[traffic_class]);
+  const double rate = rates_lately(here, own, traffic_class)[traffic_class];
+  return static_cast<std::uint64_t>(own.work_ps[traffic_class] / rate);
 }
 
 // They leave one behind the other, whichever class has the turn, and ceilings are the arbiter's.
-double ClassAccounts::for_shorts(const At& at, std::uint32_t traffic_class) {
+double ClassAccounts::for_shorts(const At& at, const Account& account, std::uint32_t traffic_class) const {
   double sum = 0;
-  for (const double rate : rates_lately(at, account(at), traffic_class)) sum += rate;
+  for (const double rate : rates_lately(at, account, traffic_class)) sum += rate;
   return std::max(least, std::min(at.pipe.capacity, std::max(sum, at.pipe.capacity - at.pipe.share)));
 }
 
-std::uint64_t ClassAccounts::all_ps(const At& at) const {
+std::uint64_t ClassAccounts::all_ps(std::uint32_t pipe) const {
+  const At here = at(pipe);
+  const std::uint32_t number = number_of_[pipe];
+  if (number == fabric::none || at_nic(here)) {
+    return here.pipe.free_ps > here.now_ps ? here.pipe.free_ps - here.now_ps : 0;
+  }
   double work_ps = 0;
-  for (const double of_class : known(at).work_ps) work_ps += of_class;
-  const double busy_ps = work_ps / std::max(at.pipe.capacity - at.pipe.share, least);
-  const auto passed_ps = static_cast<double>(at.now_ps - known(at).at_ps);
+  for (const double of_class : accounts_[number].work_ps) work_ps += of_class;
+  const double busy_ps = work_ps / std::max(here.pipe.capacity - here.pipe.share, least);
+  const auto passed_ps = static_cast<double>(here.now_ps - accounts_[number].at_ps);
   return busy_ps > passed_ps ? static_cast<std::uint64_t>(busy_ps - passed_ps) : 0;
 }
 
-OfClasses ClassAccounts::taken(const At& at) const {
-  const Account& own = known(at);
-  OfClasses wanted = lately(at, own);
-  const OfClasses came = wanted;
-  const std::uint32_t streams = streaming(own);
-  std::uint32_t classes = streams;
+double ClassAccounts::left(std::uint32_t pipe) {
+  const At here = at(pipe);
+  const Account& own = account(here);
+  const OfClasses came = lately(here, own);
+  OfClasses wanted = came;
+  std::uint32_t classes = streaming(own);
   for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
     if (wanted[index] > 0) classes |= 1U << index;
-    if (own.streams[index] > 0) wanted[index] = at.pipe.capacity;
-    wanted[index] = std::min(wanted[index], at.pipe.capacity * ceiling(profile_, index));
+    if (own.streams[index] > 0) wanted[index] = here.pipe.capacity;
+    wanted[index] = std::min(wanted[index], here.pipe.capacity * ceiling(profile_, index));
   }
-  OfClasses found = parts_of(profile_, classes, at.pipe.capacity, wanted, at_nic(at));
+  const OfClasses parts = parts_of(profile_, classes, here.pipe.capacity, wanted, at_nic(here));
+  double left = here.pipe.capacity;
   for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
-    found[index] = std::min(came[index], found[index] * turn(at, own, index));
+    left -= std::min(came[index], parts[index] * turn(here, own, index));
   }
-  return found;
+  return std::max(0.0, left);
 }
 
-bool ClassAccounts::is_within_share(const At& at, std::uint32_t traffic_class) const {
-  const Account& own = known(at);
-  const OfClasses came = lately(at, own);
+bool ClassAccounts::is_within_share(const At& at, const Account& account, std::uint32_t traffic_class) const {
+  const OfClasses came = lately(at, account);
   const std::uint32_t priority = profile_.classes[traffic_class].priority;
   double weights = 0;
   bool goes_first = true;
   for (std::uint32_t index = 0; index < profile_.classes.size(); ++index) {
-    if (index != traffic_class && own.streams[index] == 0 && came[index] == 0) continue;
+    if (index != traffic_class && account.streams[index] == 0 && came[index] == 0) continue;
     if (profile_.classes[index].priority > priority) return false;
     if (profile_.classes[index].priority < priority) continue;
     goes_first &= index == traffic_class;
@@ -185,15 +202,19 @@ bool ClassAccounts::is_within_share(const At& at, std::uint32_t traffic_class) c
   }
   const double part =
       goes_first ? ceiling(profile_, traffic_class) : weight(profile_, traffic_class, at_nic(at)) / weights;
-  return own.share[traffic_class] + came[traffic_class] < nearly_share * part * at.pipe.capacity;
+  return account.share[traffic_class] + came[traffic_class] < nearly_share * part * at.pipe.capacity;
 }
 
-double ClassAccounts::share(std::uint32_t pipe, std::uint32_t traffic_class) const {
-  return accounts_[number_of_[pipe]].share[traffic_class];
-}
-
-std::uint32_t ClassAccounts::others(std::uint32_t pipe, std::uint32_t traffic_class) const {
-  return static_cast<std::uint32_t>(std::popcount(streaming(accounts_[number_of_[pipe]]) & ~(1U << traffic_class)));
+// It waits for its own, and for a packet of each other class.
+std::uint64_t ClassAccounts::among_streams_ps(std::uint32_t pipe, std::uint32_t traffic_class) const {
+  const At here = at(pipe);
+  if (at_nic(here) || number_of_[pipe] == fabric::none) return never.ps;
+  const Account& own = accounts_[number_of_[pipe]];
+  const int others = std::popcount(streaming(own) & ~(1U << traffic_class));
+  if (others == 0 || !is_within_share(here, own, traffic_class)) return never.ps;
+  const double used = std::min(nearly_share, own.share[traffic_class] / here.pipe.capacity);
+  const auto frame_ps = static_cast<double>(profile_.frame_max_ps);
+  return static_cast<std::uint64_t>((random_packets(used) + others) * frame_ps);
 }
 
 }  // namespace dryfly::flow

@@ -15,6 +15,21 @@ double settled_at_nic(const fabric::FabricSpec& fabric) {
   return static_cast<double>(transmission_time(queued, fabric.rate).ps);
 }
 
+// A NIC takes turns among flows; at a link between switches those packets go first that came first, whosesoever they
+// are, and half of it is as much as short transfers are taken to bring.
+double turn(const Pipe& pipe, std::uint32_t streams) {
+  return pipe.capacity / (pipe.between_switches ? 2.0 : 1.0 + streams);
+}
+
+// What short transfers can have beside flows.
+double for_shorts(const Pipe& pipe) { return std::max({pipe.capacity - pipe.share, turn(pipe, pipe.streams), 1e-3}); }
+
+double shorts_rate(const Pipe& pipe, std::uint64_t now_ps) {
+  if (pipe.shorts == 0) return 0;
+  const auto since = static_cast<double>(now_ps - pipe.shorts_ps);
+  return pipe.shorts * Pipes::remembered(since) / Pipes::look_again_ps;
+}
+
 }  // namespace
 
 Pipes::Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const fabric::Wiring& wiring,
@@ -53,34 +68,12 @@ void Pipes::set_capacity(std::uint32_t port, double capacity) {
   pipe.capacity = std::max(0.0, pipe.capacity + change);
 }
 
-double Pipes::shorts_rate(const Pipe& pipe) const {
-  if (pipe.shorts == 0) return 0;
-  const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
-  return pipe.shorts * remembered(since) / look_again_ps;
-}
-
-// A NIC takes turns among flows; at a link between switches those packets go first that came first, whosesoever they
-// are, and half of it is as much as short transfers are taken to bring.
-double Pipes::turn(const Pipe& pipe, std::uint32_t streams) {
-  return pipe.capacity / (pipe.between_switches ? 2.0 : 1.0 + streams);
-}
-
 double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
-  return pipe.capacity - std::min(shorts_rate(pipe), turn(pipe, streams));
-}
-
-double Pipes::left_by_classes(std::uint32_t number) const {
-  double left = pipes_[number].capacity;
-  for (const double taken : classes_->taken(at(number))) left -= taken;
-  return std::max(0.0, left);
+  return pipe.capacity - std::min(shorts_rate(pipe, now_ps()), turn(pipe, streams));
 }
 
 bool Pipes::is_for_flows(std::uint32_t number) const {
   return for_flows(number) >= nearly_all * pipes_[number].capacity;
-}
-
-double Pipes::for_shorts(const Pipe& pipe) {
-  return std::max({pipe.capacity - pipe.share, turn(pipe, pipe.streams), 1e-3});
 }
 
 void Pipes::meet(std::uint32_t traffic_class) {
@@ -89,40 +82,16 @@ void Pipes::meet(std::uint32_t traffic_class) {
     first_class_ = traffic_class;
     return;
   }
-  classes_ =
-      std::make_unique<ClassAccounts>(fabric_, count(), static_cast<std::uint32_t>(leaders_.size()), first_class_);
+  classes_ = std::make_unique<ClassAccounts>(fabric_, pipes_, engine_, static_cast<std::uint32_t>(leaders_.size()),
+                                             first_class_);
 }
 
-std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {
-  Pipe& pipe = pipes_[number];
-  const std::uint64_t wait = backlog_ps(pipe) + among_flows_ps(number, 0);
+void Pipes::come(Pipe& pipe, std::uint64_t transmission_ps) {
   const auto time = static_cast<double>(transmission_ps);
   const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
   pipe.shorts = pipe.shorts * remembered(since) + time;
   pipe.shorts_ps = now_ps();
   pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / for_shorts(pipe));
-  return wait;
-}
-
-// A NIC sends one short transfer after the other, in turns among classes (Shorts).
-std::uint64_t Pipes::pass_in_class(std::uint32_t number, std::uint32_t traffic_class, std::uint64_t transmission_ps) {
-  const std::uint64_t wait = wait_ps(number, traffic_class);
-  const auto time = static_cast<double>(transmission_ps);
-  classes_->come(at(number), traffic_class, time);
-  if (!at_nic(number)) return wait;
-  Pipe& pipe = pipes_[number];
-  const double rate = classes_->for_shorts(at(number), traffic_class);
-  pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / rate);
-  return wait;
-}
-
-std::uint64_t Pipes::backlog_of_class_ps(std::uint32_t number, std::uint32_t traffic_class) {
-  return at_nic(number) ? backlog_ps(pipes_[number]) : classes_->wait_ps(at(number), traffic_class);
-}
-
-std::uint64_t Pipes::load_of_classes_ps(std::uint32_t number) const {
-  const bool in_accounts = has_classes(number) && !at_nic(number);
-  return (in_accounts ? classes_->all_ps(at(number)) : backlog_ps(pipes_[number])) + among_flows_ps(number, 0);
 }
 
 // Of other flows each has a packet before it at most, as they take turns, but where they come from more than one side
@@ -131,24 +100,11 @@ std::uint64_t Pipes::wait_among_flows_ps(std::uint32_t number, std::uint32_t own
   const Pipe& pipe = pipes_[number];
   const double others = pipe.streams - own;
   const double used = std::min(1.0, pipe.share / pipe.capacity);
-  if (at_nic(number)) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);
+  if (number >= leaders_.size()) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);
   const double settled = pipe.between_switches ? settled_in_fabric_ps_ : settled_at_nic_ps_;
   if (pipe.full && used >= nearly_full) return static_cast<std::uint64_t>(settled);
-  const double random = used < 1 ? random_ps(used) : settled;
+  const double random = used < 1 ? random_packets(used) * frame_ps_ : settled;
   return static_cast<std::uint64_t>(std::min({random, settled, others * frame_ps_}));
-}
-
-// The mean of M/D/1.
-double Pipes::random_ps(double used) const { return used / (2 * (1 - used)) * frame_ps_; }
-
-// A class within its share waits for its own, and for a packet of each other class.
-std::uint64_t Pipes::among_flows_ps(std::uint32_t number, std::uint32_t traffic_class, std::uint32_t own) const {
-  const std::uint64_t all_ps = among_flows_ps(number, own);
-  if (all_ps == 0 || at_nic(number) || !has_classes(number)) return all_ps;
-  const std::uint32_t others = classes_->others(number, traffic_class);
-  if (others == 0 || !classes_->is_within_share(at(number), traffic_class)) return all_ps;
-  const double used = std::min(nearly_full, classes_->share(number, traffic_class) / pipes_[number].capacity);
-  return std::min(all_ps, static_cast<std::uint64_t>(random_ps(used) + others * frame_ps_));
 }
 
 }  // namespace dryfly::flow

@@ -34,6 +34,9 @@ struct Pipe {
   bool between_switches = false;
 };
 
+// For how many packets one waits in the mean where they come at random and take that part of the time: M/D/1.
+inline double random_packets(double used) { return used / (2 * (1 - used)); }
+
 class Pipes final : public fabric::LoadView {
  public:
   Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const fabric::Wiring& wiring,
@@ -51,11 +54,11 @@ class Pipes final : public fabric::LoadView {
   void set_capacity(std::uint32_t port, double capacity);
   // What short transfers leave to flows, and flows to short transfers.
   double for_flows(std::uint32_t pipe) const {
-    return has_classes(pipe) ? left_by_classes(pipe) : for_flows(pipes_[pipe], pipes_[pipe].streams);
+    return classes_ == nullptr ? for_flows(pipes_[pipe], pipes_[pipe].streams) : classes_->left(pipe);
   }
   // The same if no flow crossed it: the more do, the less of it short transfers can have.
   double least_for_flows(std::uint32_t pipe) const {
-    return has_classes(pipe) ? left_by_classes(pipe) : for_flows(pipes_[pipe], 0);
+    return classes_ == nullptr ? for_flows(pipes_[pipe], 0) : classes_->left(pipe);
   }
   // They leave nearly all of it.
   bool is_for_flows(std::uint32_t pipe) const;
@@ -69,23 +72,28 @@ class Pipes final : public fabric::LoadView {
 
   // A transfer of this class has been submitted.
   void meet(std::uint32_t traffic_class);
-  bool has_classes() const { return classes_ != nullptr; }
-  // With several: before so many streams of the class more cross the pipe, or less, and have so much more of it.
-  void tell(std::uint32_t pipe, std::uint32_t traffic_class, int streams, double share) {
-    classes_->change(at(pipe), traffic_class, streams, share);
-  }
+  // Null as long as all that was submitted is of one class.
+  ClassAccounts* classes() const { return classes_.get(); }
   // A short transfer of the class takes this pipe for that time; returns for how long it waits.
   std::uint64_t pass(std::uint32_t pipe, std::uint32_t traffic_class, std::uint64_t transmission_ps) {
-    return classes_ == nullptr ? pass(pipe, transmission_ps) : pass_in_class(pipe, traffic_class, transmission_ps);
+    const std::uint64_t wait = wait_ps(pipe, traffic_class);
+    if (classes_ == nullptr) {
+      come(pipes_[pipe], transmission_ps);
+    } else {
+      classes_->come(pipe, traffic_class, transmission_ps);
+    }
+    return wait;
   }
   // For how long what comes now waits for the short ones of its class, and for all: of the flows that cross the pipe so
   // many are its own.
-  std::uint64_t backlog_ps(std::uint32_t pipe, std::uint32_t traffic_class) {
-    return classes_ == nullptr ? backlog_ps(pipes_[pipe]) : backlog_of_class_ps(pipe, traffic_class);
+  std::uint64_t backlog_ps(std::uint32_t pipe, std::uint32_t traffic_class) const {
+    return classes_ == nullptr ? backlog_ps(pipes_[pipe]) : classes_->wait_ps(pipe, traffic_class);
   }
-  std::uint64_t wait_ps(std::uint32_t pipe, std::uint32_t traffic_class, std::uint32_t own = 0) {
-    if (classes_ == nullptr) return backlog_ps(pipes_[pipe]) + among_flows_ps(pipe, own);
-    return backlog_of_class_ps(pipe, traffic_class) + among_flows_ps(pipe, traffic_class, own);
+  std::uint64_t wait_ps(std::uint32_t pipe, std::uint32_t traffic_class, std::uint32_t own = 0) const {
+    std::uint64_t among_ps = among_flows_ps(pipe, own);
+    if (classes_ == nullptr) return backlog_ps(pipes_[pipe]) + among_ps;
+    if (among_ps > 0) among_ps = std::min(among_ps, classes_->among_streams_ps(pipe, traffic_class));
+    return classes_->wait_ps(pipe, traffic_class) + among_ps;
   }
 
   // LoadView: switches know all loads as they are.
@@ -94,32 +102,17 @@ class Pipes final : public fabric::LoadView {
 
  private:
   std::uint64_t now_ps() const { return engine_.now().ps; }
-  bool at_nic(std::uint32_t pipe) const { return pipe >= leaders_.size(); }
-  ClassAccounts::At at(std::uint32_t pipe) const { return {pipe, pipes_[pipe], now_ps()}; }
-  bool has_classes(std::uint32_t pipe) const { return classes_ != nullptr && classes_->knows(pipe); }
   std::uint64_t backlog_ps(const Pipe& pipe) const { return pipe.free_ps > now_ps() ? pipe.free_ps - now_ps() : 0; }
   std::uint64_t load_ps(std::uint32_t pipe) const {
-    if (classes_ == nullptr) return backlog_ps(pipes_[pipe]) + among_flows_ps(pipe, 0);
-    return load_of_classes_ps(pipe);
+    return (classes_ == nullptr ? backlog_ps(pipes_[pipe]) : classes_->all_ps(pipe)) + among_flows_ps(pipe, 0);
   }
-  std::uint64_t load_of_classes_ps(std::uint32_t pipe) const;
   std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t own) const {
     const bool any = pipes_[pipe].share > 0 && pipes_[pipe].streams > own;
     return any ? wait_among_flows_ps(pipe, own) : 0;
   }
   std::uint64_t wait_among_flows_ps(std::uint32_t pipe, std::uint32_t own) const;
-  std::uint64_t among_flows_ps(std::uint32_t pipe, std::uint32_t traffic_class, std::uint32_t own) const;
-  std::uint64_t pass(std::uint32_t pipe, std::uint64_t transmission_ps);
-  // With several classes.
-  std::uint64_t pass_in_class(std::uint32_t pipe, std::uint32_t traffic_class, std::uint64_t transmission_ps);
-  std::uint64_t backlog_of_class_ps(std::uint32_t pipe, std::uint32_t traffic_class);
-  double left_by_classes(std::uint32_t pipe) const;
-  // What short transfers can have beside flows.
-  static double for_shorts(const Pipe& pipe);
-  static double turn(const Pipe& pipe, std::uint32_t streams);
-  double random_ps(double used) const;
+  void come(Pipe& pipe, std::uint64_t transmission_ps);
   double for_flows(const Pipe& pipe, std::uint32_t streams) const;
-  double shorts_rate(const Pipe& pipe) const;
   void connect(const Dragonfly& dragonfly);
 
   const fabric::Wiring& wiring_;

@@ -66,7 +66,7 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   stream.place = static_cast<std::uint32_t>(active_.size());
   active_.push_back(number);
   for (const AtNic& crossing : at_nics(stream)) {
-    if (pipes_.has_classes()) pipes_.tell(crossing.pipe, course.traffic_class, 1, 0);
+    if (pipes_.classes() != nullptr) pipes_.classes()->change(crossing.pipe, course.traffic_class, 1, 0);
     ++pipes_[crossing.pipe].streams;
     pipes_[crossing.pipe].wanted += crossing.times * stream.limit;
   }
@@ -87,7 +87,7 @@ void Streams::end(std::uint32_t number) {
     Pipe& pipe = pipes_[crossing.pipe];
     matters |= pipe.full;
     pipe.wanted -= crossing.times * stream.limit;
-    if (pipes_.has_classes()) pipes_.tell(crossing.pipe, stream.course.traffic_class, -1, 0);
+    if (pipes_.classes() != nullptr) pipes_.classes()->change(crossing.pipe, stream.course.traffic_class, -1, 0);
     if (--pipe.streams == 0) pipe.wanted = pipe.share = 0;
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
@@ -201,11 +201,11 @@ void Streams::lay_next(std::uint32_t number) {
 void Streams::load(std::uint32_t number, double sign) {
   const Stream& stream = streams_[number];
   if (stream.share == 0) return;
-  const bool several = pipes_.has_classes();
+  ClassAccounts* classes = pipes_.classes();
   const std::uint32_t traffic_class = stream.course.traffic_class;
   for (const AtNic& crossing : at_nics(stream)) {
     const double more = sign * stream.share * crossing.times;
-    if (several) pipes_.tell(crossing.pipe, traffic_class, 0, more);
+    if (classes != nullptr) classes->change(crossing.pipe, traffic_class, 0, more);
     Pipe& pipe = pipes_[crossing.pipe];
     pipe.share = std::max(0.0, pipe.share + more);
   }
@@ -213,7 +213,7 @@ void Streams::load(std::uint32_t number, double sign) {
     if (stream.on_way[way] == 0) continue;
     for (const Crossing& crossing : crossed(number, way)) {
       const double more = sign * static_cast<double>(stream.on_way[way]) * crossing.times;
-      if (several) pipes_.tell(crossing.pipe, traffic_class, sign > 0 ? 1 : -1, more);
+      if (classes != nullptr) classes->change(crossing.pipe, traffic_class, sign > 0 ? 1 : -1, more);
       Pipe& pipe = pipes_[crossing.pipe];
       pipe.streams += sign > 0 ? 1 : -1U;
       pipe.share = std::max(0.0, pipe.share + more);
