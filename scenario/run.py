@@ -3,7 +3,9 @@
 run.py FABRIC_TRAFFIC SCENARIO.toml   each case: a machine, settings, streams (fabric_traffic.cpp), `storage` as in a
                                       --storage file (empty: only the servers are there), and a table of bounds; a
                                       bound may be a multiple of what an earlier case has printed:
-                                      "0.95 x alone:victim.gbps"
+                                      "0.95 x alone:victim.gbps"; where the scenario says `flows_within`, each case
+                                      runs with the network as flows too, and what is in its table is within that
+                                      part of the packets'
 run.py CHANNEL_GRAPH --machines       each shipped machine: no deadlock (channel_graph.cpp)
 """
 
@@ -24,14 +26,18 @@ from dryfly.machine.load import load, shipped_machines  # noqa: E402
 from dryfly.scenario import storage  # noqa: E402
 
 
-def spec_of(machine_name: str, sets: list[str], streams: dict[str, object] | None = None) -> str:
+def spec_of(
+    machine_name: str, sets: list[str], streams: dict[str, object] | None = None, network: str = "packet"
+) -> str:
     """With `streams` of a --storage file the storage groups have their servers."""
     machine = load(str(ROOT / machine_name) if machine_name.endswith(".toml") else machine_name, sets=sets)
     found = None
     if streams is not None:
         machine = storage.with_servers(machine)
         found = storage.parse(streams, machine, job=[0], seed=1) if streams else None
-    return resolve(machine, place(machine, nodes=1), seed=1, compute=ComputeSpec(mode="none"), storage=found)
+    return resolve(
+        machine, place(machine, nodes=1), seed=1, compute=ComputeSpec(mode="none"), storage=found, network=network
+    )
 
 
 def printed(program: str, spec: str, streams: str = "") -> dict[str, float]:
@@ -58,7 +64,8 @@ def run_scenario(program: str, path: Path) -> bool:
     for case in scenario["case"]:
         name = case["name"]
         beside = case.get("storage", scenario.get("storage"))
-        spec = spec_of(scenario["machine"], [*scenario.get("set", []), *case.get("set", [])], beside)
+        sets = [*scenario.get("set", []), *case.get("set", [])]
+        spec = spec_of(scenario["machine"], sets, beside)
         shown = ["trackers"] if any(what.startswith("trackers.") for what in case["expect"]) else []
         times = f"time {scenario['warm_up_us']}000000 {scenario['end_us']}000000"
         streams = "\n".join([times, *shown, *case["streams"], ""])
@@ -68,7 +75,15 @@ def run_scenario(program: str, path: Path) -> bool:
             low, high = bound(least, measured), bound(most, measured)
             verdict = "" if low <= value <= high else "   <-- not as expected"
             good = good and not verdict
-            print(f"  {name:24} {what:20} {value:12.2f}   expected {low:.2f} to {high:.2f}{verdict}")
+            print(f"  {name:28} {what:20} {value:12.2f}   expected {low:.2f} to {high:.2f}{verdict}")
+        if "flows_within" not in scenario:
+            continue
+        as_flows = printed(program, spec_of(scenario["machine"], sets, beside, network="flow"), streams)
+        for what in case["expect"]:
+            off = as_flows[what] / measured[name][what] - 1
+            verdict = "" if abs(off) <= scenario["flows_within"] else "   <-- not as packets"
+            good = good and not verdict
+            print(f"  {'':28} {what:20} {as_flows[what]:12.2f}   as flows, {100 * off:+.1f} %{verdict}")
     return good
 
 

@@ -104,12 +104,15 @@ def test_a_class_of_a_wrapper_script_that_the_profile_lacks_is_warned_of_once(
     assert ended.stderr.count("warning: MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS: the machine's QoS profile") == 1
 
 
+@pytest.mark.parametrize("network", ["packet", "flow"])
+@pytest.mark.parametrize("management", ["on", "off"])
 def test_a_sender_keeps_what_its_class_is_assured_in_an_incast(
-    dryfly: Dryfly, programs: Programs, tmp_path: Path
+    network: str, management: str, dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:
     first_is = "[ $PMI_RANK -eq 1 ] && export MPICH_OFI_DEFAULT_TCLASS=TC_DEDICATED_ACCESS"
     wrapper = script(tmp_path / "dedicated.sh", f'#!/bin/sh\n{first_is}\nexec "$@"\n')
-    job = ("run", "-n", "6", "--compute", "none", "--set", "fabric.qos.profile=HPC", "--", wrapper)
+    sets = ("--set", "fabric.qos.profile=HPC", "--set", f"fabric.congestion.management={management}")
+    job = ("run", "-n", "6", "--compute", "none", "--network", network, *sets, "--", wrapper)
     stdout = dryfly(*job, programs.check("class_shares.c"), "1024").succeeded().stdout
     first, together = (float(re.search(rf"{what} ([\d.]+) GB/s", stdout)[1]) for what in ("first", "all"))  # type: ignore[index]
     # Shares of 50 and 10 of 60 of a link of 25 GB/s.

@@ -4,14 +4,6 @@
 #include <bit>
 
 namespace dryfly::flow {
-namespace {
-
-template <class Visit>
-void each_class(std::uint32_t classes, Visit visit) {
-  for (; classes != 0; classes &= classes - 1) visit(static_cast<std::uint32_t>(std::countr_zero(classes)));
-}
-
-}  // namespace
 
 void Division::clear() {
   pipes_.clear();
@@ -44,14 +36,10 @@ void Division::add_way(double speed) {
   ++streams_.back().parts;
 }
 
-double Division::ceiling(std::uint32_t traffic_class) const {
-  return profile_.classes[traffic_class].ceiling_ppm / static_cast<double>(fabric::whole_ppm);
-}
-
 void Division::solve() {
   rates_.assign(parts_.size(), 0);
   for (Pipe& pipe : pipes_) {
-    each_class(classes_, [&](std::uint32_t index) { pipe.allowed[index] = pipe.capacity * ceiling(index); });
+    each_class(classes_, [&](std::uint32_t index) { pipe.allowed[index] = pipe.capacity * ceiling(profile_, index); });
   }
   if (std::has_single_bit(classes_)) {
     const auto only = static_cast<std::uint32_t>(std::countr_zero(classes_));
@@ -59,13 +47,13 @@ void Division::solve() {
     return keep_rates(only);
   }
   each_class(classes_, [&](std::uint32_t index) { solve_class(index); });
-  for (Pipe& pipe : pipes_) divide(pipe);
+  for (Pipe& pipe : pipes_) pipe.allowed = parts_of(profile_, classes_, pipe.capacity, pipe.wanted, pipe.at_nic);
   each_class(classes_, [&](std::uint32_t index) { solve_class(index); });
   each_class(classes_, [&](std::uint32_t index) {
     for (Pipe& pipe : pipes_) {
       double others = 0;
       each_class(classes_ & ~(1U << index), [&](std::uint32_t other) { others += pipe.used[other]; });
-      pipe.allowed[index] = std::max(0.0, std::min(pipe.capacity - others, pipe.capacity * ceiling(index)));
+      pipe.allowed[index] = std::max(0.0, std::min(pipe.capacity - others, pipe.capacity * ceiling(profile_, index)));
     }
     solve_class(index);
     keep_rates(index);
@@ -102,48 +90,6 @@ void Division::keep_rates(std::uint32_t traffic_class) {
     ++number;
   }
   for (std::uint32_t pipe = 0; pipe < pipes_.size(); ++pipe) pipes_[pipe].full |= shares_.full(pipe);
-}
-
-void Division::divide(Pipe& pipe) const {
-  double sum = 0;
-  each_class(classes_, [&](std::uint32_t index) { sum += pipe.wanted[index]; });
-  each_class(classes_, [&](std::uint32_t index) { pipe.allowed[index] = pipe.capacity * ceiling(index); });
-  if (sum <= pipe.capacity) return;
-  double left = pipe.capacity;
-  std::uint32_t todo = classes_;
-  while (todo != 0) {
-    std::uint32_t highest = 0;
-    each_class(todo, [&](std::uint32_t index) { highest = std::max(highest, profile_.classes[index].priority); });
-    std::uint32_t equals = 0;
-    each_class(todo, [&](std::uint32_t index) {
-      if (profile_.classes[index].priority == highest) equals |= 1U << index;
-    });
-    divide_among(pipe, equals, left);
-    each_class(equals, [&](std::uint32_t index) { left -= std::min(left, pipe.allowed[index]); });
-    todo &= ~equals;
-  }
-}
-
-void Division::divide_among(Pipe& pipe, std::uint32_t classes, double capacity) const {
-  const auto weight = [&](std::uint32_t index) {
-    const fabric::ClassShares& shares = profile_.classes[index];
-    return static_cast<double>(std::max(1U, pipe.at_nic ? shares.assured_ppm : shares.fabric_ppm));
-  };
-  while (classes != 0) {
-    double weights = 0;
-    each_class(classes, [&](std::uint32_t index) { weights += weight(index); });
-    std::uint32_t content = 0;  // those who want less than they could have
-    each_class(classes, [&](std::uint32_t index) {
-      if (pipe.wanted[index] * weights <= capacity * weight(index)) content |= 1U << index;
-    });
-    const std::uint32_t settled = content != 0 ? content : classes;
-    const double whole = capacity;
-    each_class(settled, [&](std::uint32_t index) {
-      pipe.allowed[index] = content != 0 ? pipe.wanted[index] : whole * weight(index) / weights;
-      capacity -= std::min(capacity, pipe.allowed[index]);
-    });
-    classes &= ~settled;
-  }
 }
 
 }  // namespace dryfly::flow

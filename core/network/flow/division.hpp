@@ -8,11 +8,11 @@
 // other, with what the others have left; so nothing lies idle that somebody can use.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "core/network/fabric/qos.hpp"
+#include "core/network/flow/class_parts.hpp"
 #include "core/network/flow/shares.hpp"
 
 namespace dryfly::flow {
@@ -39,7 +39,6 @@ class Division {
   bool full(std::uint32_t pipe) const { return pipes_[pipe].full; }
 
  private:
-  using OfClasses = std::array<double, fabric::most_classes>;
   struct Pipe {
     double capacity = 0;
     bool at_nic = false;
@@ -55,13 +54,9 @@ class Division {
     std::uint32_t parts = 1;
   };
 
-  double ceiling(std::uint32_t traffic_class) const;
   // Of one class within what it is allowed: what it has on each pipe.
   void solve_class(std::uint32_t traffic_class);
   void keep_rates(std::uint32_t traffic_class);
-  void divide(Pipe& pipe) const;
-  // Those of one priority, by their shares.
-  void divide_among(Pipe& pipe, std::uint32_t classes, double capacity) const;
 
   const fabric::QosProfile& profile_;
   std::vector<Pipe> pipes_;

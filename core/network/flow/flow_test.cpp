@@ -249,6 +249,90 @@ TEST_CASE("a class has its ceiling, and classes share a NIC by what is assured t
   CHECK(bytes_per_s(4 * MiB, took_ps(rig, 1)) == doctest::Approx(12.5e9 * 2048 / 2112).epsilon(0.02));
 }
 
+// Many short transfers at once from each of the sources; what each class has had by the time at which the first of them
+// is through, by the assumption that it had it evenly: bytes/s.
+struct OfClass {
+  TrafficClass traffic_class;
+  std::uint32_t first_source;
+  std::uint32_t sources;
+};
+std::vector<double> rates(const SampleMachine& sample, const std::vector<OfClass>& classes, std::uint32_t target) {
+  constexpr std::uint64_t bytes = 8 * 1024;
+  constexpr std::uint64_t each = 1'000;
+  Rig rig{sample};
+  for (const OfClass& own : classes) {
+    for (std::uint64_t n = 0; n < each * own.sources; ++n) {
+      const std::uint32_t source = own.first_source + static_cast<std::uint32_t>(n % own.sources);
+      Transfer transfer = transfer_between(source, target, bytes, false);
+      transfer.traffic_class = own.traffic_class;
+      rig.submit_at(n * 10'000, transfer);
+    }
+  }
+  rig.engine.run(never);
+  std::vector<std::uint64_t> last_ps(classes.size());
+  std::size_t begin = 0;
+  std::vector<std::size_t> begins;
+  for (std::size_t index = 0; index < classes.size(); ++index) {
+    begins.push_back(begin);
+    begin += each * classes[index].sources;
+    for (std::size_t n = begins[index]; n < begin; ++n) {
+      last_ps[index] = std::max(last_ps[index], rig.outcomes[n].delivered_ps);
+    }
+  }
+  begins.push_back(begin);
+  const std::uint64_t end_ps = *std::min_element(last_ps.begin(), last_ps.end());
+  std::vector<double> found;
+  for (std::size_t index = 0; index < classes.size(); ++index) {
+    std::uint64_t delivered = 0;
+    for (std::size_t n = begins[index]; n < begins[index + 1]; ++n) {
+      if (rig.outcomes[n].delivered_ps <= end_ps) delivered += bytes;
+    }
+    found.push_back(bytes_per_s(delivered, end_ps));
+  }
+  return found;
+}
+
+TEST_CASE("classes of short transfers share a hot NIC by their shares, with and without congestion management") {
+  for (const char* management : {"on", "off"}) {
+    SampleMachine sample = machine();
+    sample.management = management;
+    const double whole = 25e9 * 2048 / 2112;
+    CAPTURE(management);
+    // 20 and 50 of 70, however many sources a class has.
+    const std::vector<double> two =
+        rates(sample, {{TrafficClass::bulk_data, 8, 6}, {TrafficClass::best_effort, 16, 2}}, 0);
+    CHECK(two[0] == doctest::Approx(whole * 20 / 70).epsilon(0.05));
+    CHECK(two[1] == doctest::Approx(whole * 50 / 70).epsilon(0.05));
+    // Low latency goes first and has 5 %; what is left goes by 20 and 50 of 70.
+    const std::vector<double> three = rates(
+        sample,
+        {{TrafficClass::low_latency, 8, 3}, {TrafficClass::bulk_data, 16, 6}, {TrafficClass::best_effort, 24, 2}}, 0);
+    CHECK(three[0] == doctest::Approx(whole * 0.05).epsilon(0.05));
+    CHECK(three[1] == doctest::Approx(whole * 0.95 * 20 / 70).epsilon(0.05));
+    CHECK(three[2] == doctest::Approx(whole * 0.95 * 50 / 70).epsilon(0.05));
+  }
+}
+
+TEST_CASE("a class that has less than its share of a hot NIC waits for no other") {
+  // 600 times 8 KiB, one each 2 us, are 4 of the 6.9 GB/s that bulk data is due; the other class fills the link.
+  Rig rig{machine()};
+  constexpr std::uint64_t bytes = 8 * 1024;
+  for (std::uint64_t n = 0; n < 600; ++n) {
+    Transfer transfer = transfer_between(8, 0, bytes, false);
+    transfer.traffic_class = TrafficClass::bulk_data;
+    rig.submit_at(n * 2 * us, transfer);
+  }
+  for (std::uint32_t source = 16; source < 24; ++source) {
+    for (int n = 0; n < 600; ++n) rig.submit_at(0, transfer_between(source, 0, bytes, false));
+  }
+  rig.engine.run(never);
+  // Behind the first, which come before anything of the other class is held back.
+  std::uint64_t longest_ps = 0;
+  for (std::size_t n = 10; n < 600; ++n) longest_ps = std::max(longest_ps, took_ps(rig, n));
+  const std::uint64_t alone_ps = 2 * 350'000 + 120'000 + 4 * frame_ps;
+  CHECK(longest_ps < alone_ps + 10 * frame_ps);
+}
+
 TEST_CASE("short transfers leave a NIC one behind the other, and no more than its window is under way") {
   SampleMachine small = machine();
   small.window_packets = 4;

@@ -7,14 +7,6 @@ namespace {
 
 constexpr double nearly_full = 0.98;
 constexpr double nearly_all = 0.99;
-// Short transfers are remembered for about so long when flows look at what they leave.
-constexpr double memory_ps = Pipes::look_again_ps;
-
-// What part of them still is: nearly exp(-t), and less to compute.
-double remembered(double since_ps) {
-  const double t = since_ps / memory_ps;
-  return 1 / (1 + t + t * t / 2);
-}
 
 // What a NIC that is sent more than it can take has in the queue before it: half of what makes it hot, as the packet
 // model's holds settle (docs/model/congestion.md#constants); without holds what the last buffer takes.
@@ -23,12 +15,28 @@ double settled_at_nic(const fabric::FabricSpec& fabric) {
   return static_cast<double>(transmission_time(queued, fabric.rate).ps);
 }
 
+// A NIC takes turns among flows; at a link between switches those packets go first that came first, whosesoever they
+// are, and half of it is as much as short transfers are taken to bring.
+double turn(const Pipe& pipe, std::uint32_t streams) {
+  return pipe.capacity / (pipe.between_switches ? 2.0 : 1.0 + streams);
+}
+
+// What short transfers can have beside flows.
+double for_shorts(const Pipe& pipe) { return std::max({pipe.capacity - pipe.share, turn(pipe, pipe.streams), 1e-3}); }
+
+double shorts_rate(const Pipe& pipe, std::uint64_t now_ps) {
+  if (pipe.shorts == 0) return 0;
+  const auto since = static_cast<double>(now_ps - pipe.shorts_ps);
+  return pipe.shorts * Pipes::remembered(since) / Pipes::look_again_ps;
+}
+
 }  // namespace
 
 Pipes::Pipes(const Dragonfly& dragonfly, const fabric::FabricSpec& fabric, const fabric::Wiring& wiring,
              const Engine& engine, Duration settled_in_fabric)
     : wiring_(wiring),
       engine_(engine),
+      fabric_(fabric),
       frame_ps_(static_cast<double>(transmission_time(fabric.frame_max(), fabric.rate).ps)),
       settled_in_fabric_ps_(static_cast<double>(settled_in_fabric.ps)),
       settled_at_nic_ps_(settled_at_nic(fabric)),
@@ -60,50 +68,42 @@ void Pipes::set_capacity(std::uint32_t port, double capacity) {
   pipe.capacity = std::max(0.0, pipe.capacity + change);
 }
 
-double Pipes::shorts_rate(const Pipe& pipe) const {
-  if (pipe.shorts == 0) return 0;
-  const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
-  return pipe.shorts * remembered(since) / memory_ps;
-}
-
-// A NIC takes turns among flows; at a link between switches those packets go first that came first, whosesoever they
-// are, and half of it is as much as short transfers are taken to bring.
-double Pipes::turn(const Pipe& pipe, std::uint32_t streams) {
-  return pipe.capacity / (pipe.between_switches ? 2.0 : 1.0 + streams);
-}
-
 double Pipes::for_flows(const Pipe& pipe, std::uint32_t streams) const {
-  return pipe.capacity - std::min(shorts_rate(pipe), turn(pipe, streams));
+  return pipe.capacity - std::min(shorts_rate(pipe, now_ps()), turn(pipe, streams));
 }
 
-bool Pipes::is_for_flows(const Pipe& pipe) const { return for_flows(pipe) >= nearly_all * pipe.capacity; }
-
-double Pipes::for_shorts(const Pipe& pipe) {
-  return std::max({pipe.capacity - pipe.share, turn(pipe, pipe.streams), 1e-3});
+bool Pipes::is_for_flows(std::uint32_t number) const {
+  return for_flows(number) >= nearly_all * pipes_[number].capacity;
 }
 
-std::uint64_t Pipes::pass(std::uint32_t number, std::uint64_t transmission_ps) {
-  const std::uint64_t wait = wait_ps(number);
-  Pipe& pipe = pipes_[number];
+void Pipes::meet(std::uint32_t traffic_class) {
+  if (traffic_class == first_class_ || classes_ != nullptr) return;
+  if (first_class_ == fabric::no_class) {
+    first_class_ = traffic_class;
+    return;
+  }
+  classes_ = std::make_unique<ClassAccounts>(fabric_, pipes_, engine_, static_cast<std::uint32_t>(leaders_.size()),
+                                             first_class_);
+}
+
+void Pipes::come(Pipe& pipe, std::uint64_t transmission_ps) {
   const auto time = static_cast<double>(transmission_ps);
   const auto since = static_cast<double>(now_ps() - pipe.shorts_ps);
   pipe.shorts = pipe.shorts * remembered(since) + time;
   pipe.shorts_ps = now_ps();
   pipe.free_ps = std::max(pipe.free_ps, now_ps()) + static_cast<std::uint64_t>(time / for_shorts(pipe));
-  return wait;
 }
 
 // Of other flows each has a packet before it at most, as they take turns, but where they come from more than one side
 // and what waits is more.
-std::uint64_t Pipes::among_flows_ps(std::uint32_t number, std::uint32_t own) const {
+std::uint64_t Pipes::wait_among_flows_ps(std::uint32_t number, std::uint32_t own) const {
   const Pipe& pipe = pipes_[number];
-  if (pipe.share <= 0 || pipe.streams <= own) return 0;
   const double others = pipe.streams - own;
   const double used = std::min(1.0, pipe.share / pipe.capacity);
   if (number >= leaders_.size()) return static_cast<std::uint64_t>(used * std::min(others, pipe.wanted) * frame_ps_);
   const double settled = pipe.between_switches ? settled_in_fabric_ps_ : settled_at_nic_ps_;
   if (pipe.full && used >= nearly_full) return static_cast<std::uint64_t>(settled);
-  const double random = used < 1 ? used / (2 * (1 - used)) * frame_ps_ : settled;
+  const double random = used < 1 ? random_packets(used) * frame_ps_ : settled;
   return static_cast<std::uint64_t>(std::min({random, settled, others * frame_ps_}));
 }
 

@@ -112,39 +112,43 @@ void Shorts::send_first(NicId nic, std::uint32_t traffic_class) {
   outlet_.departs(index);
 }
 
-// A target is hot when more waits for it than that; the sources are let go as it has worked off half of it.
+// A target is hot for a class when more of it waits there than that, at its part of the link; the sources are let go as
+// it has worked off half of it.
 bool Shorts::is_held_back(std::uint32_t index) {
   OpenTransfer& transfer = transfers_[index];
   if (!holds_back_ || transfer.reserved || transfer.journey.loops()) return false;
-  const NicId target = transfer.journey.target;
-  Pipe& pipe = pipes_[pipes_.ingress(target)];
-  Hold* hold = holds_.find(target.value);
-  if (hold == nullptr && pipe.free_ps <= engine_.now().ps + hot_ps_) return false;
+  const std::uint32_t name = hold_name(transfer.journey.target, transfer.traffic_class);
+  const std::uint64_t waiting_ps = pipes_.backlog_ps(pipes_.ingress(transfer.journey.target), transfer.traffic_class);
+  Hold* hold = holds_.find(name);
+  if (hold == nullptr && waiting_ps <= hot_ps_) return false;
   transfer.next = none;
   if (hold != nullptr) {
     transfers_[hold->last].next = index;
     hold->last = index;
     return true;
   }
-  holds_[target.value] = {index, index};
-  engine_.schedule(Instant{pipe.free_ps - hot_ps_ / 2}, key_of_hold_ | target.value);
+  holds_[name] = {index, index};
+  look_again(name, waiting_ps);
   return true;
 }
 
-void Shorts::end_hold(NicId target) {
-  const std::uint32_t pipe = pipes_.ingress(target);
+void Shorts::look_again(std::uint32_t name, std::uint64_t waiting_ps) {
+  engine_.schedule(Instant{engine_.now().ps + waiting_ps - hot_ps_ / 2}, key_of_hold_ | name);
+}
+
+void Shorts::end_hold(std::uint32_t name) {
+  const std::uint32_t pipe = pipes_.ingress({name & most_nic});
+  const std::uint32_t traffic_class = name >> nic_bits;
   for (;;) {
-    Hold* hold = holds_.find(target.value);
+    Hold* hold = holds_.find(name);
     if (hold == nullptr) return;
-    if (pipes_[pipe].free_ps > engine_.now().ps + hot_ps_ / 2) {
-      engine_.schedule(Instant{pipes_[pipe].free_ps - hot_ps_ / 2}, key_of_hold_ | target.value);
-      return;
-    }
+    const std::uint64_t waiting_ps = pipes_.backlog_ps(pipe, traffic_class);
+    if (waiting_ps > hot_ps_ / 2) return look_again(name, waiting_ps);
     const std::uint32_t index = hold->first;
     OpenTransfer& transfer = transfers_[index];
     hold->first = transfer.next;
     if (hold->first == none) holds_.erase(*hold);
-    pipes_.pass(pipe, transfer.work_ps);
+    pipes_.pass(pipe, traffic_class, transfer.work_ps);
     transfer.reserved = true;
     add(index);
   }

@@ -2,9 +2,9 @@
 // window of packets and the bus allow; nobody solves anything for their sake.
 //
 // Models of a NIC what the packet model has for packets: turns among classes by their assured shares and below their
-// ceilings, a window of unacknowledged packets for each class, and that what goes to a hot end-point is held back
-// while others overtake it (docs/model/congestion.md#congestion-management). Leaves out turns within a class: first
-// come, first sent.
+// ceilings, a window of unacknowledged packets for each class, and that what goes to an end-point that is hot for its
+// class is held back while others overtake it (docs/model/congestion.md#congestion-management). Leaves out turns within
+// a class: first come, first sent.
 #pragma once
 
 #include <array>
@@ -35,9 +35,9 @@ class Shorts {
   void connect(HostBus* bus) { bus_ = bus; }
   // Behind all of its class.
   void add(std::uint32_t transfer);
-  // At events with key_of_waking and the NIC's number; with key_of_hold and the target's.
+  // At events with key_of_waking and the NIC's number; with key_of_hold and the name of the hold.
   void wake(NicId nic);
-  void end_hold(NicId target);
+  void end_hold(std::uint32_t name);
   // So many packets of the class are acknowledged or given up.
   void leave_window(NicId nic, std::uint32_t traffic_class, std::uint32_t packets);
 
@@ -52,7 +52,7 @@ class Shorts {
     std::uint32_t arbiter = none;
     std::uint64_t wake_at_ps = never.ps;
   };
-  // Those that wait for a hot target.
+  // Those of a class that wait for a hot target.
   struct Hold {
     std::uint32_t first = none;
     std::uint32_t last = none;
@@ -66,6 +66,12 @@ class Shorts {
   std::uint32_t take_first(NicId nic, std::uint32_t traffic_class);
   void send_first(NicId nic, std::uint32_t traffic_class);
   bool is_held_back(std::uint32_t transfer);
+  static constexpr std::uint32_t nic_bits = 28;
+  static constexpr std::uint32_t most_nic = (1U << nic_bits) - 1;
+  static std::uint32_t hold_name(NicId target, std::uint32_t traffic_class) {
+    return traffic_class << nic_bits | target.value;
+  }
+  void look_again(std::uint32_t name, std::uint64_t waiting_ps);
 
   Engine& engine_;
   OpenTransfers& transfers_;
@@ -81,7 +87,7 @@ class Shorts {
   std::vector<Nic> nics_;
   std::array<std::vector<Queue>, fabric::most_classes> queues_;  // by NIC; empty until one of the class comes
   std::vector<fabric::Arbiter> arbiters_;
-  KeyTable<Hold> holds_;  // by target
+  KeyTable<Hold> holds_;  // by name
 };
 
 }  // namespace dryfly::flow

@@ -66,6 +66,7 @@ std::uint32_t Streams::begin(const Course& course, std::uint64_t stop_ps) {
   stream.place = static_cast<std::uint32_t>(active_.size());
   active_.push_back(number);
   for (const AtNic& crossing : at_nics(stream)) {
+    if (pipes_.classes() != nullptr) pipes_.classes()->change(crossing.pipe, course.traffic_class, 1, 0);
     ++pipes_[crossing.pipe].streams;
     pipes_[crossing.pipe].wanted += crossing.times * stream.limit;
   }
@@ -86,6 +87,7 @@ void Streams::end(std::uint32_t number) {
     Pipe& pipe = pipes_[crossing.pipe];
     matters |= pipe.full;
     pipe.wanted -= crossing.times * stream.limit;
+    if (pipes_.classes() != nullptr) pipes_.classes()->change(crossing.pipe, stream.course.traffic_class, -1, 0);
     if (--pipe.streams == 0) pipe.wanted = pipe.share = 0;
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
@@ -199,16 +201,22 @@ void Streams::lay_next(std::uint32_t number) {
 void Streams::load(std::uint32_t number, double sign) {
   const Stream& stream = streams_[number];
   if (stream.share == 0) return;
+  ClassAccounts* classes = pipes_.classes();
+  const std::uint32_t traffic_class = stream.course.traffic_class;
   for (const AtNic& crossing : at_nics(stream)) {
+    const double more = sign * stream.share * crossing.times;
+    if (classes != nullptr) classes->change(crossing.pipe, traffic_class, 0, more);
     Pipe& pipe = pipes_[crossing.pipe];
-    pipe.share = std::max(0.0, pipe.share + sign * stream.share * crossing.times);
+    pipe.share = std::max(0.0, pipe.share + more);
   }
   for (std::uint32_t way = 0; way < stream.ways; ++way) {
     if (stream.on_way[way] == 0) continue;
     for (const Crossing& crossing : crossed(number, way)) {
+      const double more = sign * static_cast<double>(stream.on_way[way]) * crossing.times;
+      if (classes != nullptr) classes->change(crossing.pipe, traffic_class, sign > 0 ? 1 : -1, more);
       Pipe& pipe = pipes_[crossing.pipe];
       pipe.streams += sign > 0 ? 1 : -1U;
-      pipe.share = std::max(0.0, pipe.share + sign * static_cast<double>(stream.on_way[way]) * crossing.times);
+      pipe.share = std::max(0.0, pipe.share + more);
       if (pipe.streams == 0) pipe.share = 0;
     }
   }
@@ -229,7 +237,7 @@ void Streams::give_what_is_left(std::uint32_t number) {
   const auto left_of = [&](const auto& crossings, double most) {
     for (const auto& crossing : crossings) {
       const Pipe& pipe = pipes_[crossing.pipe];
-      if (crossing.times > 0) most = std::min(most, (pipes_.for_flows(pipe) - pipe.share) / crossing.times);
+      if (crossing.times > 0) most = std::min(most, (pipes_.for_flows(crossing.pipe) - pipe.share) / crossing.times);
     }
     return std::max(0.0, most);
   };
@@ -263,14 +271,13 @@ bool Streams::only_loops(NicId nic) const {
 }
 
 double Streams::share_of_loop(NicId nic) const {
-  const double room =
-      std::min(pipes_.for_flows(pipes_[pipes_.egress(nic)]), pipes_.for_flows(pipes_[pipes_.ingress(nic)]));
+  const double room = std::min(pipes_.for_flows(pipes_.egress(nic)), pipes_.for_flows(pipes_.ingress(nic)));
   const std::vector<std::uint32_t>& loops = loops_[nic.value];
   return room * streams_[loops.front()].limit / static_cast<double>(loops.size());
 }
 
 bool Streams::have_less(NicId nic) const {
-  return !pipes_.is_for_flows(pipes_[pipes_.egress(nic)]) || !pipes_.is_for_flows(pipes_[pipes_.ingress(nic)]);
+  return !pipes_.is_for_flows(pipes_.egress(nic)) || !pipes_.is_for_flows(pipes_.ingress(nic));
 }
 
 void Streams::share_among_loops(NicId nic) {
@@ -301,7 +308,7 @@ double Streams::room_of(std::uint32_t number) {
   Posed& posed = problem_.of_pipe[number];
   if (posed.room_of != problem_.number) {
     posed.room_of = problem_.number;
-    posed.room = pipes_.for_flows(pipes_[number]);
+    posed.room = pipes_.for_flows(number);
   }
   return posed.room;
 }
@@ -363,7 +370,7 @@ bool Streams::find_tight() {
   for (const std::uint32_t pipe : problem_.loaded) {
     const double load = problem_.load[pipe];
     std::uint8_t& marks = problem_.marks[pipe];
-    marks = (marks & tight) | (load > pipes_.least_for_flows(pipes_[pipe]) ? may_be_over : 0);
+    marks = (marks & tight) | (load > pipes_.least_for_flows(pipe) ? may_be_over : 0);
     if ((marks & tight) != 0 || load <= room_of(pipe) * (1 + rounding)) continue;
     marks |= tight;
     found = true;
@@ -377,7 +384,7 @@ double Streams::fitting(std::span<const Crossing> crossings) const {
   for (const Crossing& crossing : crossings) {
     if ((problem_.marks[crossing.pipe] & may_be_over) == 0) continue;
     const double load = problem_.load[crossing.pipe];
-    const double capacity = pipes_.for_flows(pipes_[crossing.pipe]);
+    const double capacity = pipes_.for_flows(crossing.pipe);
     if (load > capacity * (1 + rounding)) fits = std::min(fits, capacity / load);
   }
   return fits;
@@ -424,7 +431,7 @@ void Streams::solve() {
   // Those that are tight no more are forgotten.
   for (const std::uint32_t pipe : problem_.posed) {
     pipes_[pipe].full = division_.full(problem_.of_pipe[pipe].place);
-    problem_.look_again |= pipes_[pipe].full && !pipes_.is_for_flows(pipes_[pipe]);
+    problem_.look_again |= pipes_[pipe].full && !pipes_.is_for_flows(pipe);
     if (problem_.load[pipe] < still_tight * pipes_[pipe].capacity) problem_.marks[pipe] &= may_be_over;
   }
   hand_out();

@@ -89,7 +89,7 @@ void Traffic::handle(Event event) {
     case EventKind::nic_wakes:
       return shorts_.wake({index});
     case EventKind::hold_over:
-      return shorts_.end_hold({index});
+      return shorts_.end_hold(index);
     case EventKind::bus_free:
       for (std::uint32_t turn = bus_.take_next({index}); turn != none; turn = bus_.take_next({index}))
         start_stream(turn);
@@ -113,6 +113,7 @@ void Traffic::submit(const Transfer& asked) {
   DRYFLY_CHECK(asked.source.value < begun_.size() && asked.target.value < begun_.size());
   const std::uint32_t index = transfers_.open(asked, fabric_.qos.of(asked.traffic_class));
   OpenTransfer& transfer = transfers_[index];
+  pipes_.meet(transfer.traffic_class);
   transfer.by_bus = bus_.bus() != nullptr && bus_.bus()->concerns(asked);
   const std::uint64_t full = asked.size.count / frames_.payload_max().count;
   const Bytes rest{asked.size.count % frames_.payload_max().count};
@@ -181,7 +182,8 @@ void Traffic::stream_due(std::uint32_t stream) {
   lay(index);
   std::uint64_t wait_ps = 0;
   if (!transfer.journey.loops()) {
-    for (std::size_t hop = 1; hop < ports_.size(); ++hop) wait_ps += pipes_.wait_ps(pipes_.of_port(ports_[hop]), 1);
+    for (std::size_t hop = 1; hop < ports_.size(); ++hop)
+      wait_ps += pipes_.wait_ps(pipes_.of_port(ports_[hop]), transfer.traffic_class, 1);
   }
   streams_.end(stream);
   transfer.stream = none;
@@ -217,13 +219,13 @@ void Traffic::departs(std::uint32_t index) {
   transfer.in_window = transfer.missing;
   transfer.began_ps = engine_.now().ps;
   if (losses_ != nullptr) work_ps += losses_->delay_ps(ports_, engine_.now().ps, work_ps, transfer.missing);
-  std::uint64_t wait_ps = pipes_.pass(pipes_.egress(transfer.journey.source), work_ps);
+  std::uint64_t wait_ps = pipes_.pass(pipes_.egress(transfer.journey.source), transfer.traffic_class, work_ps);
   const std::uint64_t start_ps = engine_.now().ps + wait_ps;
   for (std::size_t hop = 1; hop + 1 < ports_.size(); ++hop) {
-    wait_ps += pipes_.pass(pipes_.of_port(ports_[hop]), work_ps);
+    wait_ps += pipes_.pass(pipes_.of_port(ports_[hop]), transfer.traffic_class, work_ps);
   }
   const std::uint32_t last = pipes_.ingress(transfer.journey.target);
-  if (!transfer.reserved) wait_ps += pipes_.pass(last, work_ps);
+  if (!transfer.reserved) wait_ps += pipes_.pass(last, transfer.traffic_class, work_ps);
   transfer.reserved = false;
   sent(index, start_ps, engine_.now().ps + work_ps + ways_.out_ps(transfer.journey) + wait_ps);
 }
@@ -272,8 +274,9 @@ void Traffic::deliver(std::uint32_t index) {
   if (observer_ != nullptr) show(transfer);
   const std::uint64_t answer_ps = transmission_time(fabric_.ack, fabric_.rate).ps;
   if (!transfer.journey.loops() && transfer.in_window > 0) {
-    pipes_.pass(pipes_.egress(transfer.journey.target), answer_ps * transfer.in_window);
-    pipes_.pass(pipes_.ingress(transfer.journey.source), answer_ps * transfer.in_window);
+    const std::uint64_t answers_ps = answer_ps * transfer.in_window;
+    pipes_.pass(pipes_.egress(transfer.journey.target), transfer.traffic_class, answers_ps);
+    pipes_.pass(pipes_.ingress(transfer.journey.source), transfer.traffic_class, answers_ps);
   }
   if (losses_ != nullptr && answer_is_lost(index)) {
     transfer.answer_lost = true;
