@@ -50,10 +50,16 @@ void CommandIssuer::issue_triggered(RankId rank) {
   }
 }
 
+void CommandIssuer::tell_of_entries(RankId rank) {
+  if (has_told_of_entries_ || parts_.triggers.without_entry(rank) == 0) return;
+  has_told_of_entries_ = true;
+  parts_.trouble.without_entry(rank);
+}
+
 // What waited for its counter takes its payload now: the NIC reads it when it sends.
 void CommandIssuer::issue(std::uint32_t slot, bool triggered) {
   if (parts_.commands[slot].command.trigger != 0) {
-    if (!triggered && parts_.triggers.holds(slot)) return;
+    if (!triggered && parts_.triggers.holds(slot)) return tell_of_entries(parts_.commands[slot].rank);
     parts_.payloads.stage(parts_.commands[slot]);
   }
   if (parts_.queue.must_wait(slot)) return;

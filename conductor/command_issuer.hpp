@@ -61,6 +61,7 @@ class CommandIssuer final : public Handler {
   void cancel_trigger(std::uint32_t slot);
   // What of the rank's has waited for a counter that is there now.
   void issue_triggered(RankId rank);
+  void tell_of_entries(RankId rank);
   void access(std::uint32_t slot);
   void close_endpoint(EndpointId endpoint);
   // Null: there is nothing wrong with it.
@@ -69,6 +70,7 @@ class CommandIssuer final : public Handler {
   }
 
   Nics& nics_;
+  bool has_told_of_entries_ = false;
   IssuerParts parts_;
 };
 

@@ -96,6 +96,10 @@ void Conductor::unreachable(RankId rank, RankId other) {
   status_.say("unreachable " + std::to_string(rank.value) + " " + std::to_string(other.value));
 }
 
+void Conductor::without_entry(RankId rank) {
+  status_.say("without-entry " + std::to_string(rank.value) + " " + std::to_string(translator_.triggers().entries()));
+}
+
 void Conductor::run() {
   while (!roster_.is_over()) {
     bool progress = false;

@@ -46,6 +46,7 @@ class Conductor final : private TroubleOutlet {
 
  private:
   void unreachable(RankId rank, RankId other) override;
+  void without_entry(RankId rank) override;
   void damaged(RankId rank, const char* reason) override { roster_.cut_off(ranks_[rank.value], reason); }
 
   // Throws SpecError when ranks cannot reach each other on the machine as it is.

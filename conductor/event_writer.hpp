@@ -36,6 +36,8 @@ class TroubleOutlet {
   virtual void unreachable(RankId rank, RankId other) = 0;
   // What the rank has put into its ring is no command, for this reason.
   virtual void damaged(RankId rank, const char* reason) = 0;
+  // Its NIC has no entry for work that it defers: the first of the job.
+  virtual void without_entry(RankId rank) = 0;
 };
 
 class EventWriter {

@@ -15,6 +15,7 @@
 #include "provider/memory.hpp"
 #include "provider/process.hpp"
 #include "provider/progress.hpp"
+#include "provider/refusal.hpp"
 
 namespace dryfly::provider {
 
@@ -152,7 +153,13 @@ bool has_room(std::uint32_t entries) {
   if (!session || !session.state().environment.limited_work) return true;
   std::size_t waiting = 0;
   for (const Deferred* work = session.state().deferred; work != nullptr; work = work->next) waiting += work->entries;
-  if (waiting + entries <= session.channel().header().service.triggered_operations) return true;
+  const std::uint32_t granted = session.channel().header().service.triggered_operations;
+  if (waiting + entries <= granted) return true;
+  tell(session.channel(), About::triggered,
+       "%zu triggered operations wait at the NIC, of which the job's service (--service) grants %u entries (TLEs, less "
+       "8 of the provider's own); fi_control(FI_QUEUE_WORK) answers \"No space left on device\" "
+       "(FI_CXI_ENABLE_TRIG_OP_LIMIT=1)",
+       waiting, granted);
   log("FI_QUEUE_WORK: Trig ops exhausted: in-use=%zu", waiting);
   return false;
 }

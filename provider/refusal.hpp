@@ -13,7 +13,7 @@ namespace dryfly::provider {
 void refuse_setting(const rank::Channel& channel, const char* reason);
 
 // Says a sentence once for the run, behind the rank's name, and goes on: the first rank's about each of these.
-enum class About : std::uint32_t { service, traffic_class };
+enum class About : std::uint32_t { service, traffic_class, triggered };
 [[gnu::format(printf, 3, 4)]] void tell(const rank::Channel& channel, About about, const char* format, ...);
 
 }  // namespace dryfly::provider

@@ -98,6 +98,8 @@ def test_work_that_finds_no_entry_is_counted_and_a_loop_by_the_clock_beside_it_e
     assert run.results["triggered"] == {"entries": 504, "waiting_max": 544, "without_entry": 40}
     [row] = [row for row in run.results["health"] if row["name"] == "triggered_entries"]
     assert row["count"] == 40
+    told = "has more triggered operations waiting than the 504 entries that its process has at the NIC"
+    assert run.stderr.count(f"dryfly: warning: rank 0 on t0 {told}") == 1
     assert "FI_CXI_ENABLE_TRIG_OP_LIMIT=1" in row["text"]
 
 
@@ -114,3 +116,7 @@ def test_the_limit_refuses_work_without_entries(entries: Path, dryfly: Dryfly) -
     run = dryfly(*command, environment=limited, limit_s=120)
     assert run.exit_status == 1
     assert "FI_QUEUE_WORK" in run.stderr + run.stdout
+    told = (
+        "dryfly: rank 0 on t0: 504 triggered operations wait at the NIC, of which the job's service (--service) grants"
+    )
+    assert run.stderr.count(told) == 1

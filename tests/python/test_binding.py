@@ -239,6 +239,18 @@ def test_as_long_as_there_are_tiles_each_rank_of_aurora_has_one_of_its_own_on_it
     assert not found.doubts()
 
 
+@pytest.mark.parametrize("machine", ["frontier", "lumi-g", "perlmutter-cpu", "perlmutter-gpu", "alps", "aurora"])
+def test_domains_have_as_many_ranks_as_the_others_or_one_more(machine: str) -> None:
+    of = node(machine)
+    for ranks in range(1, of.cores - len(of.reserved) + 1):
+        bindings = advice.good(of, ranks=ranks).bindings
+        counts = [sum(each.memories == {domain.number} for each in bindings) for domain in of.with_cores]
+        assert max(counts) - min(counts) <= 1, ranks
+        nics = [sum(each.nic == nic for each in bindings) for nic in range(len(of.nic_domains))]
+        if machine == "frontier" and ranks >= 4:
+            assert max(nics) - min(nics) <= 1, ranks
+
+
 def test_more_ranks_than_tiles_share_tiles_evenly() -> None:
     tiles = [gpu for binding in advice.good(node("aurora"), ranks=24).bindings for gpu in binding.gpus or ()]
     assert sorted(tiles) == sorted(f"{gpu}.{tile}" for gpu in range(6) for tile in range(2) for _ in range(2))

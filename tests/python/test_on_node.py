@@ -69,6 +69,21 @@ def test_what_the_user_says_counts_and_else_only_where_ranks_share_a_node(tmp_pa
     assert chosen(None) is OnNode.PROVIDER
 
 
+@pytest.mark.parametrize("name", ["MPIR_CVAR_NOLOCAL", "MPICH_NO_LOCAL"])
+def test_mpichs_own_word_that_ranks_are_alone_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    source = written(tmp_path, "a.c", "MPI_Win_allocate_shared(")
+    monkeypatch.setenv(name, "0")
+    assert chosen(source) is OnNode.SHARED
+    on_node.check_settings(mpich("5.0.2"), OnNode.SHARED)
+    monkeypatch.setenv(name, "1")
+    assert chosen(source) is OnNode.PROVIDER
+    on_node.check_settings(mpich("5.0.2"), OnNode.AUTO)
+    with pytest.raises(UserError, match=f"{name}=1 and --on-node shared: .*; accepted is one of the two"):
+        on_node.check_settings(mpich("5.0.2"), OnNode.SHARED)
+
+
 def test_microbenchmarks_use_the_librarys_own_way() -> None:
     assert chosen(programs_folder() / "benchmark" / "alltoall.c") is OnNode.SHARED
 

@@ -46,6 +46,8 @@ def test_settings_that_nobody_reads_have_a_health_row() -> None:
     rows = _health({"FI_CXI_DEFALT_CQ_SIZE": "9", "MPICH_OFI_NIC_MAPPING": "0:0"})
     assert "FI_CXI_DEFALT_CQ_SIZE (meant is perhaps FI_CXI_DEFAULT_CQ_SIZE)" in rows["unknown_setting"]
     assert "MPICH_OFI_NIC_MAPPING=0:0 has no effect with MPICH_OFI_NIC_POLICY=BLOCK" in rows["unused_mapping"]
+    unused = _health({"MPICH_SMP_SINGLE_COPY_MODE": "CMA", "MPIR_CVAR_CH4_XPMEM_ENABLE": "1"})["unused_setting"]
+    assert unused.startswith("MPICH_SMP_SINGLE_COPY_MODE=CMA, MPIR_CVAR_CH4_XPMEM_ENABLE=1 have no effect")
     assert "unused_mapping" not in _health({"MPICH_OFI_NIC_MAPPING": "0:0", "MPICH_OFI_NIC_POLICY": "user"})
 
 

@@ -8,6 +8,7 @@ have a tile each.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,7 @@ def good(node: Node, *, ranks: int) -> Advice:
             f"--ppn {ranks}: accepted is 1 to {len(usable)}, the cores that a job gets of a node of {node.machine}"
         )
     blocks = [[core for core in block if core not in node.reserved] for block in _blocks(node, ranks)]
-    counts = _spread(ranks, [len(block) for block in blocks])
+    counts = _spread(node, ranks, blocks)
     each = min(len(block) // count for block, count in zip(blocks, counts, strict=True) if count)
     cores: list[list[int]] = []
     for block, count in zip(blocks, counts, strict=True):
@@ -69,12 +70,21 @@ def _blocks(node: Node, ranks: int) -> list[range]:
     return [range(cores[0].start, cores[-1].stop) for cores in per_socket]
 
 
-def _spread(ranks: int, room: Sequence[int]) -> list[int]:
-    """As even as it goes; those that get one more are the first, and no block gets more ranks than cores."""
-    counts = [0] * len(room)
+def _spread(node: Node, ranks: int, blocks: Sequence[Sequence[int]]) -> list[int]:
+    """As even as it goes among sockets, among the domains of each and among the blocks of each; those that get one more
+    are the first, and no block gets more ranks than cores."""
+    counts = [0] * len(blocks)
+    of_domain, of_socket = Counter[int](), Counter[int]()
+    domains = [node.domain_of(block[0]) if block else 0 for block in blocks]
+    sockets = [node.socket(domain) for domain in domains]
     for _ in range(ranks):
-        place = min((place for place in range(len(room)) if counts[place] < room[place]), key=lambda at: counts[at])
+        place = min(
+            (place for place in range(len(blocks)) if counts[place] < len(blocks[place])),
+            key=lambda at: (of_socket[sockets[at]], of_domain[domains[at]], counts[at]),
+        )
         counts[place] += 1
+        of_domain[domains[place]] += 1
+        of_socket[sockets[place]] += 1
     return counts
 
 
@@ -178,9 +188,19 @@ def reasons(advice: Advice) -> list[str]:
         found.append("no rank reaches across NUMA domains, and each has its memory in its own")
     if node.l3_regions and all(len({node.region_of(core) for core in mine}) == 1 for mine in cores):
         found.append("no rank reaches across L3 regions")
+    beside = [domain for domain in node.domains if not domain.cores]
+    if beside:
+        numbers = " and ".join(sets.text([domain.number]) for domain in beside)
+        size = f" of {beside[0].size >> 30} GiB each" if beside[0].size else ""
+        found.append(
+            f"memory is that beside the cores; what fits into {beside[0].kind or 'memory'}{size} may lie there "
+            f"(--mem-bind, domains {numbers}), which a rank of many cores reads faster"
+        )
     counts = [sum(1 for at in domains if domain.number in at) for domain in node.with_cores]
     if len(counts) > 1 and len(set(counts)) == 1:
         found.append(f"each NUMA domain has {counts[0]} of the ranks")
+    elif max(counts) - min(counts) == 1:
+        found.append(f"each NUMA domain has {min(counts)} or {max(counts)} of the ranks, as even as it goes")
     if node.sockets > 1 and "binding_far_nic" not in doubted:
         found.append("every rank's NIC is on the rank's socket")
     elif node.sockets == 1 and all(

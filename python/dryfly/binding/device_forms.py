@@ -124,7 +124,8 @@ def _check_gpu(name: str, node: Node, refuse: Callable[[str], UserError], *, til
     if int(number) >= len(node.gpu_domains):
         raise refuse(f"there is no GPU {number}")
     if dot and int(tile) >= node.gpu_tiles:
-        raise refuse(f"GPU {number} has no tile {tile}")
+        has = f"tiles 0 to {node.gpu_tiles - 1}" if node.gpu_tiles > 1 else "one tile, 0"
+        raise refuse(f"GPU {number} has no tile {tile}, but {has}")
 
 
 def _decimal(item: str) -> str:

@@ -178,5 +178,6 @@ def library_of(case: Case, *, needed: str = "") -> MpiLibrary:
         linkx.settings(library, provider_path="", inherited={}, seed=case.seed)
     with environment.applied(case.environment):
         environment.check_settings_of(library)
+        on_node.check_settings(library, OnNode.parse(case.on_node))
         environment.check_provider_settings()
     return library

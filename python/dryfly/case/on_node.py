@@ -24,8 +24,18 @@ _MPICH_THAT_SHARES = (4, 3)
 _QUESTIONS = ("MPI_Comm_split_type", "MPI_Win_allocate_shared")
 _SYMBOLS = {name.lower(): name for name in _QUESTIONS}
 _IN_TEXT = re.compile(rb"(?i)\b(?:mpi_)?(comm_split_type|win_allocate_shared|split_type|allocate_shared)\b")
+# Of Cray MPICH, and of MPICH where it is built for XPMEM; what runs here copies in its own way.
+WITHOUT_EFFECT = (
+    "MPICH_SMP_SINGLE_COPY_MODE",
+    "MPICH_SMP_SINGLE_COPY_SIZE",
+    "MPICH_SHM_PROGRESS_MAX_BATCH_SIZE",
+    "MPIR_CVAR_CH4_XPMEM_ENABLE",
+)
+# By which a user tells MPICH to take each rank for alone on its node; the last is Cray's name.
+_ALONE = (*(f"{prefix}_NOLOCAL" for prefix in ("MPIR_CVAR", "MPIR_PARAM", "MPICH")), "MPICH_NO_LOCAL")
 _SYSTEM = (Path("/lib"), Path("/usr/lib"), Path("/lib64"), Path("/usr/lib64"))
 _MICROBENCHMARK = "it is a microbenchmark"
+_TRUE = ("1", "yes", "true", "on")
 _TEXT_MOST = 4 << 20  # bytes of a source or script that are looked through
 
 
@@ -55,6 +65,22 @@ def check(mpi: MpiLibrary, on_node: OnNode) -> None:
         raise UserError(f"--on-node shared: accepted is MPICH 4.3 or newer, and {mpi.name} is older; or use provider")
 
 
+def alone_by_user(mpi: MpiLibrary) -> str:
+    """The setting of the environment that says so; empty: none does, or the library reads none."""
+    values = {name: os.environ.get(name, "") for name in _ALONE} if mpi.family == "mpich" else {}
+    return next((f"{name}={value}" for name, value in values.items() if value.lower() in _TRUE), "")
+
+
+def check_settings(mpi: MpiLibrary, on_node: OnNode) -> None:
+    """Against what the user has told the library. Raises UserError."""
+    said = alone_by_user(mpi)
+    if on_node is OnNode.SHARED and said:
+        raise UserError(
+            f"{said} and --on-node shared: the one has each rank alone on its node, the other has them share memory; "
+            "accepted is one of the two"
+        )
+
+
 def can_share(mpi: MpiLibrary) -> bool:
     version = mpich.release(mpi)
     return mpi.family == "openmpi" or (mpi.family == "mpich" and (not version or version >= _MPICH_THAT_SHARES))
@@ -67,7 +93,7 @@ def choose(asked: str, *, files: Sequence[Path], mpi: MpiLibrary, provider: str,
     on_node = OnNode.parse(asked)
     if on_node is not OnNode.AUTO:
         return Choice(on_node=on_node)
-    if not several_ranks or not can_share(mpi):
+    if not several_ranks or not can_share(mpi) or alone_by_user(mpi):
         return Choice(on_node=OnNode.PROVIDER)
     reason = next((reason for file in files if (reason := question(file))), "")
     if provider == "linkx" and reason == _MICROBENCHMARK:

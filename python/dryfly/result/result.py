@@ -13,7 +13,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.case import provider_settings
 from dryfly.case.bind import BoundCase
-from dryfly.case.on_node import OnNode
+from dryfly.case.on_node import WITHOUT_EFFECT, OnNode
 from dryfly.machine.names import NodeNames, link_name
 from dryfly.machine.schema import TRAFFIC_CLASSES
 from dryfly.mpi import system
@@ -417,6 +417,14 @@ def _setting_health(environment: Mapping[str, str]) -> list[Json]:
             "it is read with USER alone"
         )
         rows.append(_finding("unused_mapping", text))
+    others = [f"{name}={environment[name]}" for name in WITHOUT_EFFECT if environment.get(name)]
+    if others:
+        has = "have" if len(others) > 1 else "has"
+        text = (
+            f"{', '.join(others)} {has} no effect: on a node messages are copied as MPICH or libfabric's shm does it, "
+            "without Cray MPICH's choices and without XPMEM in MPICH"
+        )
+        rows.append(_finding("unused_setting", text, count=len(others)))
     return rows
 
 

@@ -300,6 +300,10 @@ class _Job:
         elif word == "deadlock-triggers":
             operations, entries = rest.split()
             self._without_entry.append((int(operations), int(entries)))
+        elif word == "without-entry":
+            rank, entries = rest.split()
+            self._clear_progress()
+            self._say(f"warning: {self._rank_text(rank)} {sentences.WITHOUT_ENTRY.format(entries=entries)}")
         elif word in sentences.WARNINGS:
             rank, pid, *calls = rest.split(" ", 2)
             name, text = sentences.WARNINGS[word]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dryfly.result.finding import LET_GO
+from dryfly.result.finding import LET_GO, TRIGGERED_LIMIT
 
 # Mostly a program that writes beyond its own memory.
 DAMAGED = "has damaged the memory it shares with the simulator: a command in it has an impossible {reason}"
@@ -10,6 +10,12 @@ DAMAGED = "has damaged the memory it shares with the simulator: a command in it 
 UNSEEN = (
     "has begun an MPI that dryfly does not see, and that would run in real time: it is linked into the program "
     "(statically); link it dynamically"
+)
+
+# Said when it happens, for a program may end before its result; what all ranks missed is in that.
+WITHOUT_ENTRY = (
+    "has more triggered operations waiting than the {entries} entries that its process has at the NIC (TLEs of "
+    f"--service): further ones wait for an entry, even if their counters are there; {TRIGGERED_LIMIT}"
 )
 
 # Warnings, by the conductor's word for them: the name, and what the rank does.
