@@ -368,6 +368,14 @@ void check_others(Reader& reader) {
   reader.word("CQ_POLICY", updates, "Unrecognized cq_policy");
   constexpr const char* orders[] = {"default", "strict", "relaxed"};
   reader.word("MR_TARGET_ORDERING", orders, "Unrecognized mr_target_ordering");
+  constexpr const char* flags[] = {"DISABLE_EQ_HUGETLB", "DISABLE_CQ_HUGETLB",   "DISABLE_ALT_READ_CMDQ",
+                                   "CNTR_TRIG_CMDQ",     "RDZV_ALIGNED_SW_RGET", "TRUNC_OK"};
+  bool ignored = false;
+  for (const char* name : flags) reader.flag(name, ignored);
+  constexpr const char* sizes[] = {"OFLOW_BUF_MAX_CACHED", "REQ_BUF_MAX_CACHED", "CNTR_SPIN_BEFORE_YIELD",
+                                   "RNR_MAX_TIMEOUT_US", "COLL_RETRY_USEC"};
+  std::uint64_t unused = 0;
+  for (const char* name : sizes) reader.size(name, unused);
 }
 
 void set_defaults(Environment& to) {

@@ -110,6 +110,10 @@ TEST_CASE("what libfabric would not take is refused in its words") {
         "FI_CXI_DEFAULT_RX_SIZE=16000: Default RX size invalid: accepted is 16 to 15360");
   CHECK(refused("CQ_FILL_PERCENT", "101") ==
         "FI_CXI_CQ_FILL_PERCENT=101: CQ fill percent invalid: accepted is 1 to 100");
+  // What changes nothing here is read all the same.
+  CHECK(refused("DISABLE_CQ_HUGETLB", "foo").starts_with("FI_CXI_DISABLE_CQ_HUGETLB=foo: failed to parse bool var"));
+  CHECK(refused("DISABLE_CQ_HUGETLB", "1").empty());
+  CHECK(refused("RNR_MAX_TIMEOUT_US", "x") == "FI_CXI_RNR_MAX_TIMEOUT_US=x: accepted is a number of at least 0");
   CHECK(
       refused("DEVICE_NAME", "cxi0,hsn1") ==
       "FI_CXI_DEVICE_NAME=cxi0,hsn1: Failed to validate device name: name=cxi0,hsn1 rc=-22; accepted is a list such as "
