@@ -193,6 +193,15 @@ def test_a_list_that_is_too_long_is_doubtful_whatever_it_lists(wishes: Wishes) -
     assert doubts.list_doubt(wishes, ranks=4) is None
 
 
+@pytest.mark.parametrize("cpu", ["list:1:2", "mask_cpu:0x2,0x4", "none"])
+def test_a_depth_beside_what_says_itself_how_many_is_doubtful(cpu: str) -> None:
+    doubt = doubts.depth_doubt(Wishes(cpu=cpu, depth=4), ranks=2)
+    assert doubt is not None
+    assert doubt.text == f"--depth 4 has no effect beside --cpu-bind {cpu}"
+    assert doubts.depth_doubt(Wishes(cpu="threads", depth=4), ranks=2) is None
+    assert doubts.depth_doubt(Wishes(cpu=cpu), ranks=2) is None
+
+
 # On Perlmutter each NUMA domain has one GPU, GPU 0 the last one; on Aurora a socket has three, on Frontier an L3 region
 # one. Of those that are near the rank's cores srun takes the one numbered by its local number over N.
 @pytest.mark.parametrize(

@@ -89,6 +89,15 @@ def list_doubt(wishes: Wishes, *, ranks: int) -> Doubt | None:
     return None
 
 
+def depth_doubt(wishes: Wishes, *, ranks: int) -> Doubt | None:
+    """A list says itself how many each rank has, and `none` gives none out."""
+    says_itself = "--cpu-bind" in dict(list_lengths(wishes)) or wishes.cpu in ("none", "no", "user")
+    if wishes.depth is None or not says_itself:
+        return None
+    text = f"--depth {wishes.depth} has no effect beside --cpu-bind {wishes.cpu}"
+    return Doubt(name="binding_unused_depth", ranks=tuple(range(ranks)), text=text)
+
+
 def _ranks(ranks: Sequence[int]) -> str:
     return f"rank{'s' if len(ranks) > 1 else ''} {sets.text(ranks)}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dryfly.base.grid import Grid
 from dryfly.binding import sets
-from dryfly.binding.doubts import Seat, doubts, list_doubt
+from dryfly.binding.doubts import Seat, depth_doubt, doubts, list_doubt
 from dryfly.case.bind import BoundCase, wishes_of
 from dryfly.machine.names import NodeNames
 from dryfly.machine.node import Node, node_of
@@ -44,9 +44,10 @@ def health(run: BoundCase, ranks: Sequence[Mapping[str, Any]]) -> list[tuple[str
                 count, text = found.get(doubt.name, (0, doubt.text))
                 found[doubt.name] = count + len(doubt.ranks), text
     per_node = max((len(of.rows) for of in by_node), default=0)
-    misfit = list_doubt(wishes_of(run.case), ranks=per_node)
-    if misfit is not None:
-        found[misfit.name] = len(misfit.ranks), misfit.text
+    wishes = wishes_of(run.case)
+    for misfit in (list_doubt(wishes, ranks=per_node), depth_doubt(wishes, ranks=per_node)):
+        if misfit is not None:
+            found[misfit.name] = len(misfit.ranks), misfit.text
     return [(name, count, text) for name, (count, text) in found.items()]
 
 
