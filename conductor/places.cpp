@@ -226,11 +226,6 @@ void Places::give_shares(NodeId node, const std::vector<Rank*>& ranks, std::uint
     if (reads_across(*rank) && socket_rate_.bytes_per_s != 0) {
       share.memory_bytes_per_s = std::min(share.memory_bytes_per_s, left.bytes_per_s / across);
     }
-    if (near_.is_known() && !cores.empty()) {
-      // A core that copies reads as much as it writes.
-      const std::uint64_t of_cores = 2 * near_.way(0).memory.bytes_per_s * cores.size();
-      share.memory_bytes_per_s = std::min(share.memory_bytes_per_s, of_cores);
-    }
     give_copies(*rank, ranks, share);
     rank->seat.coming.emplace_back(from_ps, share);
   }

@@ -125,12 +125,6 @@ TEST_CASE("a memory is shared by those that use it, and one across has what the 
   CHECK(with_nic.ranks[1].seat.coming.back().second.memory_bytes_per_s == 100 * GB);
 }
 
-TEST_CASE("a rank has of its memory what its cores can read and write") {
-  Node node({at(0x1), at(0x70)}, near_rows);
-  CHECK(node.settled(0).memory_bytes_per_s == 2 * 512'000'000);
-  CHECK(node.ranks[1].seat.share.memory_bytes_per_s == 3'072'000'000);
-}
-
 TEST_CASE("ranks see one another's writing by where their cores are, or where the spec has them") {
   Node bound({at(0x1), at(0x2), at(0x4), at(0x80)}, near_rows);
   CHECK(bound.places.latency(bound.ranks[0], bound.ranks[1]) == Duration{40});

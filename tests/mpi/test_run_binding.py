@@ -217,7 +217,8 @@ def test_python_and_lscpu_count_the_nodes_processors(dryfly: Dryfly, programs: P
 
 _LOOKS = """import os, subprocess
 print(os.path.isdir("/sys/devices/system/cpu/cpu207"), os.path.exists("/sys/devices/system/cpu/cpu208"))
-print(os.path.islink("/sys/devices/system/cpu/cpu207"), os.access("/sys/devices/system/node/node3", os.R_OK))
+print(os.path.islink("/sys/devices/system/cpu/cpu207"), os.access("/sys/devices/system/node/node3", os.R_OK),
+      flush=True)
 os.sched_setaffinity(0, [7, 60])
 told = ("grep", "Cpus_allowed_list", "/proc/self/status")
 subprocess.run(told)
