@@ -166,13 +166,15 @@ void count_transfer(NicCounters& source, NicCounters& target, const Transfer& tr
   const std::uint64_t rest = transfer.size.count % framing.payload_max.count;
   const std::uint64_t short_ones = rest > 0 || full == 0 ? 1 : 0;
   const std::uint64_t packets = full + short_ones;
-  const std::size_t full_bin = frame_place((framing.payload_max + framing.header).count);
   const std::size_t short_bin = frame_place(rest + framing.header.count);
   const std::size_t answer_bin = frame_place(framing.acknowledgement.count);
-  source.add(Counter::hni_tx_ok, full_bin, full);
+  if (full != 0) {
+    const std::size_t full_bin = frame_place((framing.payload_max + framing.header).count);
+    source.add(Counter::hni_tx_ok, full_bin, full);
+    target.add(Counter::hni_rx_ok, full_bin, full);
+  }
   source.add(Counter::hni_tx_ok, short_bin, short_ones);
   source.add(Counter::hni_rx_ok, answer_bin, packets);
-  target.add(Counter::hni_rx_ok, full_bin, full);
   target.add(Counter::hni_rx_ok, short_bin, short_ones);
   target.add(Counter::hni_tx_ok, answer_bin, packets);
 

@@ -308,11 +308,11 @@ void Transport::handle(Event event) {
 
 Transfer Transport::transfer(const Journey& journey, Parcel parcel) {
   paths_differ_ |= journey.ends.to != 0;
+  const Port& source = port(journey.from);
   if (cores_copy_ && journey.ends.from == 0) {
-    const Port& source = port(journey.from);
     memory_.nic_reads(source.nic, source.node, engine_.now(), journey.size, source.at);
   }
-  return {port(journey.from).nic,
+  return {source.nic,
           port(journey.to).nic,
           journey.size,
           parcel.handle(),
