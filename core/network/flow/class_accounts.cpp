@@ -75,7 +75,7 @@ OfClasses ClassAccounts::lately(const At& at, const Account& account) const {
   return rates;
 }
 
-// As in Pipes::turn; but where no source is held back, the last switch too sends first what came first.
+// As turn() of pipes.cpp has it; but where no source is held back, the last switch too sends first what came first.
 double ClassAccounts::turn(const At& at, const Account& account, std::uint32_t traffic_class) const {
   const std::uint32_t streams = account.streams[traffic_class];
   if (streams == 0) return 1;

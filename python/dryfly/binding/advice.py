@@ -1,7 +1,7 @@
 """The good binding of so many ranks to a node, the words of each launcher for it, and why it is good.
 
 Each rank gets as many whole cores as all can have, next to each other and in one NUMA domain or one L3 region where the
-domain has room for its ranks; the domains get ranks in turn as they have cores, and the GPUs where ranks and GPUs go
+domain has room for its ranks; sockets and their domains get ranks evenly, and the GPUs where ranks and GPUs go
 into each other are their neighbours'. NICs and GPUs are the nearest, in turn; more ranks than GPUs of several tiles
 have a tile each.
 """

@@ -116,13 +116,14 @@ def bind(case: Case, *, compute_record: str | None = None, scenario: faults.Scen
 def settled(bound: BoundCase, library: MpiLibrary) -> BoundCase:
     """With the way on a node chosen where the case leaves it to dryfly: it depends on the library and the program."""
     case, places = bound.case, bound.placement.ranks
-    choice = on_node.choose(
-        case.on_node,
-        files=program.files_of(case.program),
-        mpi=library,
-        provider=case.provider,
-        several_ranks=len({each.node for each in places}) < len(places),
-    )
+    with environment.applied(case.environment):
+        choice = on_node.choose(
+            case.on_node,
+            files=program.files_of(case.program),
+            mpi=library,
+            provider=case.provider,
+            several_ranks=len({each.node for each in places}) < len(places),
+        )
     spec = bound.spec.replace("run.on_node provider\n", f"run.on_node {choice.on_node.value}\n")
     return replace(bound, on_node=choice, spec=spec)
 
