@@ -30,11 +30,6 @@ std::atomic<pid_t> main_thread{0};
 std::atomic<std::uint64_t> last_read_cost_ps{clock_read_before_run_ps};
 __attribute__((tls_model("initial-exec"))) thread_local pid_t own_thread = 0;
 
-pid_t thread_id() {
-  if (own_thread == 0) own_thread = static_cast<pid_t>(syscall(SYS_gettid));
-  return own_thread;
-}
-
 void after_fork_in_child() {
   own_thread = 0;
   current_phase.store(static_cast<std::uint32_t>(Phase::real), std::memory_order_relaxed);
@@ -97,7 +92,10 @@ bool on_served_fabric() {
   return phase() == Phase::running && dryfly_self.header != nullptr && dryfly_self.header->served != 0;
 }
 
-pid_t main_thread_id() { return main_thread.load(std::memory_order_relaxed); }
+pid_t thread_id() {
+  if (own_thread == 0) own_thread = static_cast<pid_t>(syscall(SYS_gettid));
+  return own_thread;
+}
 
 bool on_main_thread() { return thread_id() == main_thread.load(std::memory_order_relaxed); }
 

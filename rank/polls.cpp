@@ -27,6 +27,7 @@ constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
 constexpr long beside_computing_ns = 20'000;
+constexpr std::uint32_t offers_before_pause = 8;  // of the processor, while another thread is to go on
 
 constexpr std::uint64_t served_first_step_ps = 100'000;
 constexpr std::uint32_t served_doublings = 13;  // up to 0.8 ms
@@ -204,8 +205,8 @@ bool Polls::wait_outside() {
 }
 
 // Another thread of this rank may be about to act: wait in growing steps, so that it gets its chance. What it does then
-// comes late by at most the time that this thread has waited already. While the main thread computes, no further than
-// it has come.
+// comes late by at most the time that this thread has waited already. While another computes, or only lacks a
+// processor, no further than that one has come.
 bool Polls::wait_beside_threads() {
   sched_yield();
   const std::uint64_t calls = page_->call_count.load(std::memory_order_relaxed);
@@ -216,6 +217,7 @@ bool Polls::wait_beside_threads() {
   if (reach >= deadline) return wait_until(GateKind::wait_until, deadline);
   empty_ = 1;
   if (reach > now) return wait_until(GateKind::wait_until, reach);
+  if (++held_back_ % offers_before_pause != 0) return false;
   const timespec pause{.tv_sec = 0, .tv_nsec = beside_computing_ns};
   syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);  // the system call: real time
   return false;

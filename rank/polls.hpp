@@ -99,6 +99,7 @@ class Polls {
   std::uint32_t empty_ = 0;    // polls in a row, without an event or a command between
   std::uint64_t readings_seen_ = 0;  // of a clock, when a poll last found nothing
   std::uint32_t timed_ = 0;          // such polls in a row, with a reading before each
+  std::uint32_t held_back_ = 0;      // polls, because another thread was to go on
   bool crowded_ = false;
 };
 

@@ -15,7 +15,10 @@
 #include <utility>
 
 #include "preload/clock/compute_file.hpp"
+#include "preload/clock/ledger.hpp"
+#include "preload/clock/thread_states.hpp"
 #include "preload/mpi/mpi_calls.hpp"
+#include "preload/mpi/spin_lock.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
 
@@ -78,25 +81,6 @@ std::uint64_t without_moved_by_others(std::uint64_t added_ps, std::uint64_t due_
   const std::uint64_t end_ps = gap.began_ps.load(std::memory_order_relaxed) + due_ps;
   const std::uint64_t now = instant();
   return end_ps <= now ? 0 : std::min(added_ps, end_ps - now);
-}
-
-// Its state, as the kernel has it: R while it runs or wants to.
-bool main_thread_runs() {
-  char text[512];
-  snprintf(text, sizeof text, "/proc/self/task/%d/stat", static_cast<int>(main_thread_id()));
-  const int file = open(text, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t got = read(file, text, sizeof text - 1);
-  close(file);
-  if (got <= 0) return false;
-  text[got] = 0;
-  const char* after_name = strrchr(text, ')');
-  return after_name != nullptr && strncmp(after_name, ") R", 3) == 0;
-}
-
-std::uint64_t main_thread_cpu_ns() {
-  constexpr unsigned of_one_thread = 6;  // the kernel's number for the CPU clock of a thread, CPUCLOCK_SCHED
-  return real::now_ns(static_cast<clockid_t>(~static_cast<unsigned>(main_thread_id()) << 3 | of_one_thread));
 }
 
 std::uint64_t cpu_now_ns() { return real::now_ns(CLOCK_THREAD_CPUTIME_ID); }
@@ -207,7 +191,7 @@ void measure_looks() {
 }  // namespace
 
 void open_compute() {
-  dryfly_self.reach = reach_beside_main_thread;
+  dryfly_self.reach = reach_beside_threads;
   const wire::SegmentHeader& header = *dryfly_self.header;
   compute.mode =
       header.compute.mode == ComputeMode::model ? ComputeMode::none : header.compute.mode;  // preload/clock/work.cpp
@@ -242,23 +226,77 @@ void leave_out_since(std::uint64_t clock_ns) {
   if (clock_ns != 0) compute.gap_began_ns += cpu_now_ns() - clock_ns;
 }
 
-// Computing counts from the first time that anybody waits beside it: the main thread need not read its clock for that.
-std::uint64_t reach_beside_main_thread() {
-  static std::uint32_t seen = 0;
-  static std::uint64_t base_ns = 0;
-  static std::uint64_t base_ps = 0;
-  if (!gap.open.load(std::memory_order_acquire) || on_main_thread() || !main_thread_runs()) return wire::far_future;
-  const std::uint64_t cpu_ns = main_thread_cpu_ns();
-  const std::uint32_t count = gap.count.load(std::memory_order_relaxed);
-  if (std::exchange(seen, count) != count) {
+// Where computing takes no time, neither does what a thread does between two calls of MPI; but it may spin until the
+// clock has moved. Within MPI it turns round and looks for events: in so much processor time it has seen what the last
+// one brought, and it waits as the others do.
+constexpr std::uint64_t free_without_computing_ns = 100'000;
+constexpr std::uint64_t enough_within_mpi_ns = 10'000;
+
+// No thread of a program is longer without a processor, or a library does not do what is thought of it here.
+constexpr std::uint64_t patience_ns = 1'000'000'000;
+
+// A thread that computes while another one waits in MPI. What it computes counts from the first time that anybody waits
+// beside it: it need not read its clock for that. Where the clock has gone further than that, by what the thread itself
+// or others have called, it counts from there.
+struct Beside {
+  struct From {
+    pid_t thread;
+    std::uint32_t gap;
+    std::uint64_t events;  // bytes of them, as the ring counts
+    std::uint64_t calls;
+    bool operator==(const From&) const = default;
+  };
+  From from{};
+  std::uint64_t base_ns = 0;
+  std::uint64_t base_ps = 0;
+  std::uint64_t since_ns = 0;  // of real time
+
+  void count_from(std::uint64_t cpu_ns, std::uint64_t now) {
     base_ns = cpu_ns;
-    base_ps = instant();
+    base_ps = now;
   }
-  constexpr std::uint64_t as_it_is_ppm = 1'000'000;
-  return base_ps + scaled_ps(cpu_ns - base_ns, compute.factor_ppm != 0 ? compute.factor_ppm : as_it_is_ppm);
+  std::uint64_t come_to_ps(std::uint64_t cpu_ns) const {
+    constexpr std::uint64_t as_it_is_ppm = 1'000'000;
+    const std::uint64_t free_ns = compute.mode == ComputeMode::none ? free_without_computing_ns : 0;
+    const std::uint64_t used_ns = cpu_ns - base_ns;
+    return base_ps + scaled_ps(used_ns > free_ns ? used_ns - free_ns : 0,
+                               compute.factor_ppm != 0 ? compute.factor_ppm : as_it_is_ppm);
+  }
+};
+constinit Beside beside;
+constinit SpinLock beside_lock;
+
+// A thread other than the main one enters MPI: the clock is where it has come to.
+void observe_beside() {
+  if (compute.mode != ComputeMode::measured || !dryfly_self.has_threads()) return;
+  const SpinLock::Hold hold(beside_lock);
+  if (beside.from.thread != thread_id() || thread_inside_mpi(thread_id())) return;
+  advance_to(beside.come_to_ps(cpu_now_ns()));
+  beside.from = {};
+}
+
+std::uint64_t reach_beside_threads() {
+  const SpinLock::Hold hold(beside_lock);
+  const std::uint64_t now = instant();
+  const Beside::From present{running_thread(), gap.count.load(std::memory_order_relaxed),
+                             dryfly_self.page->event_tail.load(std::memory_order_relaxed),
+                             dryfly_self.page->call_count.load(std::memory_order_relaxed)};
+  const std::uint64_t cpu_ns = present.thread != 0 ? thread_cpu_ns(present.thread) : 0;
+  if (std::exchange(beside.from, present) != present) {
+    beside.count_from(cpu_ns, now);
+    beside.since_ns = real::now_ns(CLOCK_MONOTONIC);
+  }
+  if (another_is_to_look() && real::now_ns(CLOCK_MONOTONIC) - beside.since_ns < patience_ns) return now;
+  if (present.thread == 0) return wire::far_future;
+  if (thread_inside_mpi(present.thread) && cpu_ns - beside.base_ns >= enough_within_mpi_ns) return wire::far_future;
+  const std::uint64_t reach = beside.come_to_ps(cpu_ns);
+  if (reach >= now) return reach;
+  beside.count_from(cpu_ns, now);
+  return now;
 }
 
 void observe_compute(Observation observation) {
+  if (observation == Observation::end_of_gap && phase() == Phase::running && !on_main_thread()) return observe_beside();
   if (observation == Observation::end_of_gap && on_main_thread()) gap.open.store(false, std::memory_order_relaxed);
   if (compute.mode == ComputeMode::none || phase() != Phase::running || !on_main_thread() || !compute.in_gap) return;
   compute.in_gap = observation == Observation::within_gap;

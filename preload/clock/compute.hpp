@@ -7,8 +7,8 @@
 // number names the place in a recording, which is why a program whose readings of the clock vary from run to run
 // cannot be replayed exactly. Left out: computing of helper threads (OpenMP).
 //
-// A thread that waits in MPI beside a main thread that computes moves the clock too. It goes no further than the main
-// thread has come by its CPU time, and what it has moved is not added again at the end of the gap.
+// A thread that waits in MPI beside one that computes moves the clock too. It goes no further than that one has come by
+// its CPU time, and what it has moved is not added again at the end of the main thread's gap.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ std::uint64_t computing_clock_ns();
 void leave_out_since(std::uint64_t clock_ns);
 // Ends the gap where the calling thread is the main thread and in one; says whether it was.
 bool leave_gap();
-// How far a thread that waits in MPI may move the clock: what the main thread has computed in this gap, or as far as it
-// likes while the main thread is in MPI or sleeps.
-std::uint64_t reach_beside_main_thread();
+// How far a thread that waits in MPI may move the clock: by what another one has computed that runs or only lacks a
+// processor, or as far as it likes where all others sleep.
+std::uint64_t reach_beside_threads();
 
 }  // namespace dryfly::preload

@@ -1,6 +1,8 @@
 #include "preload/clock/ledger.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "core/unit/check.hpp"
 #include "preload/clock/software.hpp"
@@ -27,6 +29,19 @@ struct Ledger {
   bool concurrent_calls_allowed = false;
 };
 constinit Ledger ledger;
+
+// The threads of Ledger::active, where there are several. `looked`: how much of the rank's events there was when it
+// last looked for some in vain, plus `some_events`; `not_yet` if it may have found one or has not looked.
+struct Visitor {
+  std::atomic<pid_t> thread{0};  // 0: free
+  std::atomic<std::uint64_t> looked{0};
+  std::uint64_t at_last_offer = 0;
+};
+constexpr std::uint64_t not_yet = 0;
+constexpr std::uint64_t some_events = 1;
+constinit Visitor visitors[64];
+__attribute__((tls_model("initial-exec"))) thread_local constinit Visitor* own_place = nullptr;
+std::atomic<bool> library_offers{false};  // whoever waits in it offers it to others between two looks
 constinit SpinLock ledger_lock;
 
 // Where threads are in calls of different modes, the one that must not jump decides.
@@ -39,6 +54,25 @@ CallMode mode_now() {
 
 void set_mode() { dryfly_self.call_mode.store(static_cast<std::uint32_t>(mode_now()), std::memory_order_relaxed); }
 
+std::uint64_t events_now() { return dryfly_self.page->event_tail.load() + some_events; }
+
+void take_place() {
+  if (!dryfly_self.has_threads()) return;
+  for (Visitor& each : visitors) {
+    if (each.thread.load(std::memory_order_relaxed) != 0) continue;
+    each.looked.store(not_yet, std::memory_order_relaxed);
+    each.at_last_offer = not_yet;
+    each.thread.store(thread_id(), std::memory_order_release);
+    own_place = &each;
+    return;
+  }
+}
+
+void leave_place() {
+  if (own_place != nullptr) own_place->thread.store(0, std::memory_order_release);
+  own_place = nullptr;
+}
+
 void close_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t now, std::uint64_t bytes) {
   DRYFLY_CHECK(ledger.active_in[static_cast<std::uint32_t>(mode)] != 0);
   wire::RankPage& page = *dryfly_self.page;
@@ -47,6 +81,7 @@ void close_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
   profile.bytes += bytes;
   profile.time_ps += now - entered_ps;
   --ledger.active_in[static_cast<std::uint32_t>(mode)];
+  leave_place();
   set_mode();
   if (calls_are_recorded()) {
     record_call(
@@ -86,6 +121,7 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
   }
   if (ledger.active.fetch_add(1, std::memory_order_relaxed) == 0) begin_software(index);
   ++ledger.active_in[static_cast<std::uint32_t>(mode)];
+  take_place();
   set_mode();
   page.call_index.store(index + 1, std::memory_order_relaxed);
   page.call_count.fetch_add(1, std::memory_order_relaxed);
@@ -110,6 +146,25 @@ void note_call(std::uint32_t index) {
   const SpinLock::Hold hold(ledger_lock);
   ++dryfly_self.page->profile[index].count;
   dryfly_self.page->call_count.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool thread_inside_mpi(pid_t id) {
+  return std::ranges::any_of(visitors, [&](const Visitor& each) { return each.thread.load() == id; });
+}
+
+void note_offer() {
+  library_offers.store(true, std::memory_order_relaxed);
+  if (own_place == nullptr) return;
+  const std::uint64_t now = events_now();
+  own_place->looked.store(std::exchange(own_place->at_last_offer, now) == now ? now : not_yet);
+}
+
+bool another_is_to_look() {
+  if (!library_offers.load(std::memory_order_relaxed)) return false;
+  const std::uint64_t now = events_now();
+  return std::ranges::any_of(visitors, [&](const Visitor& each) {
+    return &each != own_place && each.thread.load() != 0 && each.looked.load() != now;
+  });
 }
 
 std::uint32_t threads_inside_mpi() { return ledger.active.load(std::memory_order_relaxed); }

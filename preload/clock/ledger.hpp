@@ -8,6 +8,8 @@
 // is repeatable. A thread that is in a call cannot start another one, so looking on entry is early enough.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 #include "rank/self.hpp"
@@ -30,6 +32,13 @@ void note_call(std::uint32_t index);
 
 // How many threads of the rank are inside an MPI call.
 std::uint32_t threads_inside_mpi();
+// Is this one, by the kernel's number? For all but the first 64 of them no is the answer.
+bool thread_inside_mpi(pid_t id);
+// The calling thread, which waits in MPI, lets others have the library for now: who does so twice has looked for events
+// between.
+void note_offer();
+// Has another thread inside MPI still to look for what has come? Known of a library whose waiting threads make offers.
+bool another_is_to_look();
 inline bool inside_mpi() { return threads_inside_mpi() != 0; }
 
 }  // namespace dryfly::preload

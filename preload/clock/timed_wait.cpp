@@ -1,8 +1,6 @@
 #include "preload/clock/timed_wait.hpp"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -17,6 +15,7 @@
 #include "preload/caller.hpp"
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
+#include "preload/clock/thread_states.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
 
@@ -27,40 +26,6 @@ namespace {
 constexpr std::uint64_t shortest_slice_ns = 200'000;
 constexpr std::uint64_t longest_slice_ns = 16'000'000;
 constexpr std::uint64_t endless_slice_ns = 500'000'000;
-
-// The state letter of a thread in /proc, 0 if it is gone.
-char thread_state(const char* id) {
-  char path[64];
-  char text[256];
-  snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", id);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t length = read(file, text, sizeof text - 1);
-  close(file);
-  if (length <= 0) return 0;
-  text[length] = 0;
-  const char* name_end = strrchr(text, ')');  // the name may itself hold brackets
-  return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '\0';
-}
-
-// Is another thread of this process running, waiting for a processor, or for a disk?
-bool another_thread_can_run() {
-  if (__libc_single_threaded) return false;
-  const long own = syscall(SYS_gettid);
-  DIR* threads = opendir("/proc/self/task");
-  if (threads == nullptr) return false;
-  bool found = false;
-  while (const dirent* entry = readdir(threads)) {
-    if (entry->d_name[0] == '.' || strtol(entry->d_name, nullptr, 10) == own) continue;
-    const char state = thread_state(entry->d_name);
-    if (state == 'R' || state == 'D') {
-      found = true;
-      break;
-    }
-  }
-  closedir(threads);
-  return found;
-}
 
 // Does a thread stand at this mutex? Its word is the futex on which glibc lets it wait. The kernel counts those that it
 // moves from one futex to another, here to the same; if the word changes meanwhile, somebody has just come.
@@ -129,7 +94,7 @@ bool TimedWait::go_on(pthread_mutex_t* held) {
     slice_ns_ = over ? 0 : requested_ns_ - elapsed;
     return !over;
   }
-  const bool another_can_run = another_thread_can_run() || (held != nullptr && is_awaited(held));
+  const bool another_can_run = running_thread() != 0 || (held != nullptr && is_awaited(held));
   const bool over = is_over(elapsed, another_can_run);
   const bool alone = nobody_else_acts(another_can_run);
   if (main_ ? over || alone : may_move && !over && alone) {

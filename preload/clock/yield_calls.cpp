@@ -95,11 +95,13 @@ void wait_for_the_node() {
 
 constexpr long waking_ns = 20'000;
 std::atomic<std::uint32_t> offering{0};  // threads
-std::atomic<std::uint32_t> turns{0};     // ended, by an offer or by the end of the MPI call
+
+std::atomic<std::uint32_t> turns{0};  // ended, by an offer or by the end of the MPI call
 
 void wake_those_who_offer() { syscall(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
 
 void offer_the_library() {
+  note_offer();
   const std::uint32_t offers_now = offering.fetch_add(1) + 1;
   std::uint32_t seen = turns.fetch_add(1) + 1;
   if (offers_now > 1) wake_those_who_offer();

@@ -235,13 +235,13 @@ def test_fewer_fences_take_less_time(dryfly: Dryfly, programs: Programs) -> None
 
 
 def test_a_thread_waits_for_each_of_its_receivers_in_turn(dryfly: Dryfly, programs: Programs) -> None:
-    """A round trip is one message each way, whoever answers; threads that send at once share the processor's calls."""
+    """A round trip is one message each way, whoever answers and however late this computer lets a thread run."""
     command = ("run", *WHERE, "-n", "2", "--", programs(BENCHMARK / "latency_mt.c"), "-m", "8:8", "-t")
     plain = ("run", *WHERE, "-n", "2", "--", programs(BENCHMARK / "latency.c"), "-m", "8:8")
     alone = benchmarks.read(dryfly(*plain).succeeded().stdout)[8]
     for threads in ("1", "3", "2:4"):
         found = benchmarks.read(dryfly(*command, threads).succeeded().stdout)[8]
-        assert 0.8 * alone < found < 3 * alone
+        assert found == pytest.approx(alone, rel=0.1)
 
 
 def test_ranks_that_share_a_nic_add_up_until_it_is_full(dryfly: Dryfly, programs: Programs) -> None:
