@@ -209,10 +209,11 @@ bool Gates::pass_batons() {
 bool Gates::release_those_with_events(std::uint32_t at_once) {
   bool any = false;
   if (clock_.running() >= at_once) return any;
-  std::vector<RankId> ready = clock_.take_ready();
+  ready_.clear();
+  clock_.take_ready(ready_);
   const auto instant = [this](RankId id) { return std::pair(clock_.bounds().bound(id), id.value); };
-  std::ranges::sort(ready, {}, instant);
-  for (const RankId id : ready) {
+  std::ranges::sort(ready_, {}, instant);
+  for (const RankId id : ready_) {
     Rank& rank = ranks_[id.value];
     if (clock_.running() >= at_once) {
       clock_.make_ready(rank);

@@ -69,6 +69,7 @@ class Gates {
   Delivery& delivery_;
   Meetings meetings_;
   RunRecorder* recorder_ = nullptr;
+  std::vector<RankId> ready_;   // of the clock, while they are released; kept for its memory
   std::uint32_t at_once_;       // ranks that are to run while others could
   std::uint32_t starting_ = 0;  // at the start gate
   std::uint32_t ending_ = 0;    // have reached MPI_Finalize

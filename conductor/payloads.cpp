@@ -28,7 +28,7 @@ void Payloads::attach(PendingEvent& pending, OpenCommand& send, std::uint64_t pl
     pending.event.flags |= event_flag::payload_inline;
     if (place_length == 0) return;
     const std::byte* bytes = commands_.inline_bytes(send);
-    pending.inline_payload.assign(bytes, bytes + place_length);
+    pending.inline_payload.assign(reinterpret_cast<const char*>(bytes), place_length);
   } else if ((flags & command_flag::payload_arena) != 0) {
     pending.event.flags |= event_flag::payload_arena;  // the receiver frees the block
     pending.event.arena_offset = send.command.arena_offset;

@@ -31,8 +31,8 @@ enum class RankState : std::uint8_t {
 
 struct PendingEvent {
   wire::Event event;
-  std::vector<std::byte> inline_payload;
-  std::uint32_t tenancy = 0;  // for whom: the process that is the rank, or one that was it before
+  std::string inline_payload;  // a string, for it has up to 15 bytes in itself
+  std::uint32_t tenancy = 0;   // for whom: the process that is the rank, or one that was it before
   // Not to be shown before `copier` has executed its copy order number `copy_number` (0: no condition).
   RankId copier;
   std::uint64_t copy_number = 0;

@@ -147,8 +147,10 @@ struct Engine::Queue {
   LargeVector<Slot> slots = LargeVector<Slot>(slot_count);
   Occupancy occupancy;
   ChunkArena arena;
-  LargeVector<Event> under_way;  // sorted; events before `cursor` have run
+  LargeVector<Event> under_way =
+      LargeVector<Event>(Chunk::capacity);  // sorted up to `end`; before `cursor` all have run
   std::size_t cursor = 0;
+  std::size_t end = 0;
   std::uint64_t slot_under_way = 0;
   Heap early;
   Heap far;
@@ -183,20 +185,18 @@ struct Engine::Queue {
 
   // The earliest event of the slot under way and before, or null.
   const Event* front() const {
-    const bool sorted_left = cursor < under_way.size();
+    const bool sorted_left = cursor < end;
     if (early.empty()) return sorted_left ? &under_way[cursor] : nullptr;
     return sorted_left && under_way[cursor] < early.top() ? &under_way[cursor] : &early.top();
   }
 
-  bool early_is_first() const {
-    return !early.empty() && !(cursor < under_way.size() && under_way[cursor] < early.top());
-  }
+  bool early_is_first() const { return !early.empty() && !(cursor < end && under_way[cursor] < early.top()); }
 
   // The next occupied slot's place in the wheel, or slot_count. The wheel never holds the slot under way itself.
   std::uint64_t next_place() const { return occupancy.first_from((slot_under_way + 1) & slot_mask); }
 
   std::uint64_t count() {
-    std::uint64_t found = under_way.size() - cursor + early.size() + far.size();
+    std::uint64_t found = end - cursor + early.size() + far.size();
     for (std::uint64_t place = 0; place < slot_count; ++place) {
       if (slots[place].chunk != no_chunk) each(place, [&](const Event&) { ++found; });
     }
@@ -236,27 +236,29 @@ struct Engine::Queue {
   void open(std::uint64_t place) {
     Slot& slot = slots[place];
     if (arena[slot.chunk].before == no_chunk) {
-      const auto first = arena[slot.chunk].events.begin();
-      under_way.assign(first, first + slot.count);
+      const Event* const first = arena[slot.chunk].events.data();
+      for (end = 0; end < slot.count; ++end) insert(first[end], end);
+      slot.chunk = arena.give_back(slot.chunk);
     } else {
       deal(place);
+      while (slot.chunk != no_chunk) slot.chunk = arena.give_back(slot.chunk);
+      if (end > few) sort_crowded_piles();
+      for (std::size_t next = 1; next < end; ++next) insert(under_way[next], next);
     }
-    while (slot.chunk != no_chunk) slot.chunk = arena.give_back(slot.chunk);
     occupancy.clear(place);
-    if (under_way.size() > few) sort_crowded_piles();
-    for (std::size_t next = 1; next < under_way.size(); ++next) {
-      const Event event = under_way[next];
-      std::size_t at = next;
-      for (; at > 0 && event < under_way[at - 1]; --at) under_way[at] = under_way[at - 1];
-      under_way[at] = event;
-    }
+  }
+
+  // Among those before `at`, which are in order.
+  void insert(const Event event, std::size_t at) {
+    for (; at > 0 && event < under_way[at - 1]; --at) under_way[at] = under_way[at - 1];
+    under_way[at] = event;
   }
 
   // Inserting one by one is quick where a pile has few. Ranks of a skeleton in step put thousands at one instant.
   void sort_crowded_piles() {
-    for (std::size_t from = 0; from < under_way.size();) {
+    for (std::size_t from = 0; from < end;) {
       std::size_t until = from + 1;
-      while (until < under_way.size() && pile(under_way[until]) == pile(under_way[from])) ++until;
+      while (until < end && pile(under_way[until]) == pile(under_way[from])) ++until;
       const auto first = under_way.begin() + static_cast<std::ptrdiff_t>(from);
       if (until - from > few)
         std::sort(first, first + static_cast<std::ptrdiff_t>(until - from),
@@ -270,13 +272,14 @@ struct Engine::Queue {
     each(place, [&](const Event& event) { ++next[pile(event)]; });
     std::uint32_t count = 0;
     for (std::uint32_t& first : next) first = std::exchange(count, count + first);
-    under_way.resize(count);
+    end = count;
+    if (under_way.size() < end) under_way.resize(end);
     each(place, [&](const Event& event) { under_way[next[pile(event)]++] = event; });
   }
 
   void enter(std::uint64_t slot) {
-    under_way.clear();
     cursor = 0;
+    end = 0;
     slot_under_way = slot;
     const std::uint64_t place = slot & slot_mask;
     if (slots[place].chunk != no_chunk) open(place);
@@ -324,7 +327,7 @@ void Engine::run(Instant limit) {
     if (front->at_ps >= limit_.ps) return;
     const bool early = queue.early_is_first();
     const Event event = early ? queue.early.pop() : queue.under_way[queue.cursor++];
-    if (!early) fetch_ahead();
+    if (!early && queue.cursor < queue.end) fetch_ahead();
     now_ = Instant{event.at_ps};
     ++events_run_;
     Handler* handler = handlers_[event.key >> component_class_shift];
@@ -335,6 +338,7 @@ void Engine::run(Instant limit) {
 
 void Engine::fetch_ahead() const {
   const LargeVector<Event>& events = queue_->under_way;
+  const std::size_t end = queue_->end;
   const std::size_t next = queue_->cursor;
   const auto prefetch = [&](std::size_t place, unsigned stage) {
     const Event& event = events[place];
@@ -344,9 +348,9 @@ void Engine::fetch_ahead() const {
   for (unsigned stage = 0; stage < most_fetch_stages_; ++stage) {
     const std::size_t place = next + ahead[stage] - 1;
     if (next == 1) {
-      for (std::size_t first = 1; first < std::min(events.size(), place); ++first) prefetch(first, stage);
+      for (std::size_t first = 1; first < std::min(end, place); ++first) prefetch(first, stage);
     }
-    if (place < events.size()) prefetch(place, stage);
+    if (place < end) prefetch(place, stage);
   }
 }
 

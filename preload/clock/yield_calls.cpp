@@ -29,6 +29,7 @@
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
+#include "rank/kernel_call.hpp"
 
 namespace dryfly::preload {
 
@@ -95,8 +96,7 @@ void wait_for_the_node() {
 
 constexpr long waking_ns = 20'000;
 std::atomic<std::uint32_t> offering{0};  // threads
-
-std::atomic<std::uint32_t> turns{0};  // ended, by an offer or by the end of the MPI call
+std::atomic<std::uint32_t> turns{0};     // ended, by an offer or by the end of the MPI call
 
 void wake_those_who_offer() { syscall(SYS_futex, &turns, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0); }
 
@@ -142,5 +142,6 @@ DRYFLY_EXPORT int sched_yield() noexcept {
     offer_the_library();
     return 0;
   }
-  return static_cast<int>(syscall(SYS_sched_yield));
+  constexpr long without_arguments[6] = {};
+  return static_cast<int>(dryfly::rank::kernel_call(SYS_sched_yield, without_arguments));
 }
