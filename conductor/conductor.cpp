@@ -161,7 +161,7 @@ void Conductor::start_all() {
   report_.start(start);
   status_.say("started");
   headway_.start(start);
-  places_.settle_all(start.ps);
+  translator_.settle_places(start.ps);
   gates_.release_all_at_start(start);
 }
 

@@ -113,11 +113,22 @@ void Endpoints::move(const OpenCommand& open) {
   std::memcpy(&place, parts_.commands.inline_bytes(open), sizeof place);
   Rank& rank = ranks_[open.rank.value];
   places_.take(rank, place);
+  places_.settle(rank.node, open.command.at_ps);
+  for (const Rank& each : ranks_) {
+    if (each.node == rank.node) move_all(each);
+  }
+}
+
+void Endpoints::settle_all(std::uint64_t from_ps) {
+  places_.settle_all(from_ps);
+  std::ranges::for_each(ranks_, [this](const Rank& rank) { move_all(rank); });
+}
+
+void Endpoints::move_all(const Rank& rank) {
   for (std::uint32_t index = 0; index < wire::endpoint_count_max; ++index) {
     const EndpointId endpoint{wire::make_address(rank.id.value, index)};
     if (is_open(endpoint)) nics_.move_endpoint(endpoint, places_.memory_place(rank, nic_of_[endpoint.value]));
   }
-  places_.settle(rank.node, open.command.at_ps);
 }
 
 void Endpoints::close(EndpointId endpoint) {

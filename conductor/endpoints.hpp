@@ -45,11 +45,14 @@ class Endpoints {
   void close(EndpointId endpoint);
   // The command's rank is bound elsewhere.
   void move(const OpenCommand& open);
+  // Ranks have what they have of their nodes, and end-points are where these are, from that instant on.
+  void settle_all(std::uint64_t from_ps);
 
  private:
   EndpointSettings settings_of(const OpenCommand& open);
   std::uint32_t place_on_nic(RankId rank);
   void forget_receives(EndpointId endpoint);
+  void move_all(const Rank& rank);
 
   Nics& nics_;
   const Dragonfly& topology_;

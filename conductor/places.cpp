@@ -106,7 +106,8 @@ MemoryPlace Places::memory_place(const Rank& rank, std::uint32_t nic) const {
                     .nic_socket = nic_socket(nic),
                     .nic_gpu = nic_gpu(nic),
                     .core_region = core.region,
-                    .core_socket = core.socket};
+                    .core_socket = core.socket,
+                    .ranks_in_region = rank.seat.ranks_in_region};
   if (!is_bound(rank)) return place;
   place.domain = memory_of(rank);
   place.socket = domains_[place.domain].socket;
@@ -179,6 +180,7 @@ void Places::give_copies(const Rank& rank, const std::vector<Rank*>& ranks, wire
   share.copied_ps_per_kib = memory_ps / others;
   share.across_ppb = across * whole_ppb / others;
   const nic::CopyPlace at = nic::CopyPlace::of(memory_place(rank, 0));
+  if (at.ranks_in_region != 0) share.cached = near_.cached_of(at.ranks_in_region).count;
   share.copies_at = {.region = static_cast<std::uint16_t>(at.core.region + 1),
                      .socket = static_cast<std::uint8_t>(at.core.socket),
                      .memory_socket = static_cast<std::uint8_t>(at.socket),
@@ -197,6 +199,12 @@ void Places::seat(const std::vector<Rank*>& ranks) {
     ++taken[rank->seat.core];
   }
   for (Rank* rank : ranks) rank->seat.share = {.counts = 1, .ranks_on_node = static_cast<std::uint32_t>(ranks.size())};
+  for (Rank* rank : ranks) rank->seat.ranks_in_region = 0;
+  if (near_.is_known() && !bound.empty()) {
+    std::map<std::uint32_t, std::uint32_t> in_region;
+    for (const Rank* rank : ranks) ++in_region[core_place(*rank).region];
+    for (Rank* rank : ranks) rank->seat.ranks_in_region = in_region[core_place(*rank).region];
+  }
   for (const auto& [cores, rank] : bound) rank->seat.share.others_on_core = taken[rank->seat.core] - 1;
 }
 

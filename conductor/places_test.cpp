@@ -139,6 +139,18 @@ TEST_CASE("ranks see one another's writing by where their cores are, or where th
   CHECK(same.places.latency(same.ranks[0], same.ranks[1]) == Duration{300});
 }
 
+TEST_CASE("ranks that are bound share the cache of their region with those who are bound there, and with no others") {
+  Node node({at(0x1), at(0x2), at(0x4), at(0x1)}, near_rows);
+  const std::uint64_t three = node.settled(0).cached;
+  const std::uint64_t alone = node.settled(2).cached;
+  const Nearness near = Nearness::read(Spec::parse(near_rows));
+  CHECK(three == near.cached_of(3).count);
+  CHECK(alone == near.cached_of(1).count);
+  CHECK(node.places.memory_place(node.ranks[1], 0).ranks_in_region == 3);
+  Node free({at(0), at(0)}, near_rows);
+  CHECK(free.settled(0).cached == 0);
+}
+
 TEST_CASE("of what nobody knows whose it is a rank copies as in the mean with the others of its node") {
   Node free({at(0), at(0), at(0)}, near_rows);
   free.ranks[2].region = 1;

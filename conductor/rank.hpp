@@ -90,8 +90,9 @@ struct EventRing {
 // Where it is bound, and what it has of its node by that.
 struct Seat {
   wire::NodePlace place{};
-  std::uint32_t core = 0;  // of those that it may use, where `place` binds it
-  std::uint64_t nics = 0;  // that it has opened an end-point on, by their numbers on the node
+  std::uint32_t core = 0;             // of those that it may use, where `place` binds it
+  std::uint32_t ranks_in_region = 0;  // of the node, by the L3 region of their cores; 0: nobody is bound
+  std::uint64_t nics = 0;             // that it has opened an end-point on, by their numbers on the node
   wire::NodeShare share{};
   // Shares that it will have, from an instant on: it learns of one where it stops next.
   std::vector<std::pair<std::uint64_t, wire::NodeShare>> coming;

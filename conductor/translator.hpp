@@ -55,6 +55,8 @@ class Translator final {
     triggers_.begin(rank.id, rank.process.tenancy);
     news_.begin(rank.id);
   }
+  // The run begins at that instant, with all end-points open.
+  void settle_places(std::uint64_t start_ps) { endpoints_.settle_all(start_ps); }
   bool has_commands(RankId rank) const { return !queue_.is_empty(rank); }
 
   Tally& tally() { return tally_; }

@@ -16,7 +16,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 17;
+inline constexpr std::uint32_t version = 18;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -358,6 +358,7 @@ struct NodeShare {
   // What a core copies by where it is, in caches and out of memory; 0: as CopyCosts has it.
   std::uint64_t cached_ps_per_kib;
   std::uint64_t copied_ps_per_kib;
+  std::uint64_t cached;      // the longest copy that stays in caches; 0: as CopyCosts has it
   std::uint64_t across_ppb;  // of the others on its node those on other sockets; 0 where nobody knows
   CopyPlace copies_at;
   std::uint32_t node_of_job;  // which of the job's nodes it is; this and the next never change

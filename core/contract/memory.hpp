@@ -28,6 +28,7 @@ struct MemoryPlace {
   // The core that uses it: which L3 region of the node it is in, and which socket.
   std::uint32_t core_region = 0;
   std::uint32_t core_socket = 0;
+  std::uint32_t ranks_in_region = 0;  // whose cores are in that region, itself among them; 0: nobody is bound
 };
 
 // Where a payload begins, as the NIC that is to move it names its host's memory (docs/model/registration.md#addresses).

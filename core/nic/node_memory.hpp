@@ -31,6 +31,7 @@ struct CopyPlace {
   std::uint32_t socket = 0;  // of that memory
   std::uint32_t domain = MemoryPlace::anywhere;
   std::uint32_t nic_socket = 0;
+  std::uint32_t ranks_in_region = 0;
 
   static CopyPlace of(const MemoryPlace& place) {
     const CorePlace core{.region = place.core_region, .socket = place.core_socket};
@@ -38,7 +39,8 @@ struct CopyPlace {
     return {.core = core,
             .socket = bound ? place.socket : core.socket,
             .domain = place.domain,
-            .nic_socket = place.nic_socket};
+            .nic_socket = place.nic_socket,
+            .ranks_in_region = place.ranks_in_region};
   }
 };
 
@@ -94,13 +96,13 @@ class NodeMemory {
   // Whether what it takes depends on others.
   bool is_shared_by(Bytes size, const CopyWay& way) const {
     if (spec_.gpus.carries(way.ends)) return false;
-    if (size > spec_.cached) return is_shared_ || is_crossed_;
+    if (!stays(size, way.copier)) return is_shared_ || is_crossed_;
     return is_crossed_ && way.copier.core.socket != way.other.core.socket;
   }
   // A NIC reads a payload of the end-point there from that instant on, or writes it, at the rate of its link and one
   // after the other. What leaves is in caches as what is copied is; what arrives is written to memory.
   void nic_reads(NicId nic, NodeId node, Instant begin, Bytes size, const CopyPlace& place) {
-    if (size > spec_.cached) move(read_until_[nic], node, begin, size, place, place.socket, place.nic_socket);
+    if (!stays(size, place)) move(read_until_[nic], node, begin, size, place, place.socket, place.nic_socket);
   }
   void nic_writes(NicId nic, NodeId node, Instant begin, Bytes size, const CopyPlace& place) {
     if (size != Bytes{0}) move(written_until_[nic], node, begin, size, place, place.nic_socket, place.socket);
@@ -145,11 +147,15 @@ class NodeMemory {
   CopyLoads loads_of(Bytes size, const CopyWay& way) const {
     const CopyEnd from = end_of(way.from());
     const CopyEnd to = end_of(way.to());
-    return size <= spec_.cached ? CopyLoads::in_caches(parts_, from.core_socket, to.core_socket, size.count)
-                                : CopyLoads::through_memory(parts_, way.copier.core.socket, from, to, size.count);
+    return stays(size, way.copier) ? CopyLoads::in_caches(parts_, from.core_socket, to.core_socket, size.count)
+                                   : CopyLoads::through_memory(parts_, way.copier.core.socket, from, to, size.count);
+  }
+  // In caches, of what the core there copies.
+  bool stays(Bytes size, const CopyPlace& place) const {
+    return size <= (place.ranks_in_region != 0 ? spec_.near.cached_of(place.ranks_in_region) : spec_.cached);
   }
   Duration alone_of(NodeId node, Bytes size, const CopyWay& way) const {
-    if (size <= spec_.cached) {
+    if (stays(size, way.copier)) {
       return transmission_time(size, rate_of(true, spec_.near.distance(way.from().core, way.to().core)));
     }
     const std::uint32_t here = way.copier.core.socket;

@@ -79,11 +79,14 @@ class Nearness {
   CorePlace of_rank(std::uint32_t local, std::uint32_t per_node) const {
     return of_region(is_known_ ? static_cast<std::uint32_t>(std::uint64_t{local} * regions_ / per_node) : 0);
   }
-  // The longest copy that stays in caches where a node has so many ranks.
+  // The longest copy that stays in caches where a node has so many ranks, in blocks on its regions.
   Bytes cached(std::uint32_t per_node) const {
     if (!is_known_) return cached_;
-    const std::uint64_t in_region = per_node < regions_ ? 1 : (std::uint64_t{per_node} + regions_ - 1) / regions_;
-    return Bytes{(own_.count + shared_.count / in_region) / 2};
+    return cached_of(per_node < regions_ ? 1 : (std::uint64_t{per_node} + regions_ - 1) / regions_);
+  }
+  // Where so many ranks are bound to cores of the region.
+  Bytes cached_of(std::uint64_t ranks_in_region) const {
+    return Bytes{(own_.count + shared_.count / ranks_in_region) / 2};
   }
 
  private:

@@ -33,6 +33,8 @@ TEST_CASE("what stays in caches is half of a core's and of an even share of its 
   CHECK(near.cached(4) == Bytes{8500});
   CHECK(near.cached(5) == Bytes{4500});
   CHECK(near.cached(32) == Bytes{1500});
+  CHECK(near.cached_of(1) == Bytes{8500});
+  CHECK(near.cached_of(4) == Bytes{2500});
 }
 
 TEST_CASE("without rows all cores are alike") {

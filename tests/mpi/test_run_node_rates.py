@@ -47,6 +47,27 @@ def test_the_farther_the_slower(dryfly: Dryfly) -> None:
     assert beside == pytest.approx(latency[0], rel=0.05)
 
 
+@pytest.mark.parametrize("size", [1024, 2048, 4096])
+def test_no_message_is_quicker_for_being_bound_or_across_sockets(size: int, dryfly: Dryfly) -> None:
+    """MPICH writes past the caches where it sees two NUMA domains, by no call: half of a message was for nothing."""
+    where = ("run", "--machine", "aurora", "-N", "1", "--ppn", "2", "--compute", "none", "--quiet", *SHARED)
+    program = ("--", ROOT / "programs" / "benchmark" / "latency.c", "-m", f"{size}:{size}", "-i", "20")
+    near, far, free = (
+        benchmarks.read(dryfly(*where, *bound, *program).succeeded().stdout)[size]
+        for bound in (("--cpu-bind", "list:1:2"), ("--cpu-bind", "list:1:53"), ())
+    )
+    assert near < far
+    assert far == pytest.approx(free, rel=0.02)
+
+
+@pytest.mark.parametrize("how", [SHARED, LINKX], ids=["shared", "linkx"])
+def test_ranks_of_one_region_share_its_cache(how: tuple[str, ...], dryfly: Dryfly) -> None:
+    """Six with 32 MiB between them had as much each: copies of 4 MiB came out of caches, at 83 GB/s."""
+    rate = load("perlmutter-cpu").number("node.near.memory_rate") / 1e6
+    crowded = table(dryfly, "mbw_mr", "list:0:1:2:3:4:5", *how, sizes="4194304:4194304", more=("-i", "1", "-W", "2"))
+    assert 0.9 * 3 * rate < crowded[4194304] < 3 * rate
+
+
 @pytest.mark.parametrize(("memories", "crosses"), [("list:0:0", False), ("list:4:0", True), ("list:0:4", True)])
 def test_bound_memory_on_the_other_socket_slows_copies(dryfly: Dryfly, memories: str, crosses: bool) -> None:
     """Of 32 MiB, which no cache holds: at what a core copies out of memory, or so many lines at a time from afar."""

@@ -81,7 +81,8 @@ def _check(wishes: Wishes) -> None:
     for flag, length in lengths[1:]:
         if length != lengths[0][1]:
             raise UserError(
-                f"{lengths[0][0]} lists {lengths[0][1]} ranks and {flag} {length}: accepted are lists of one length"
+                f"{lengths[0][0]} lists {lengths[0][1]} ranks and {flag} {length}: accepted are lists of one length "
+                "(an item may be repeated: map_nic:7*4)"
             )
 
 

@@ -33,8 +33,11 @@ _MPICH = {
 # Each rank counts as alone on a node: on-node messages go through the provider, and what MPICH keeps for its shared
 # memory, 64 cells of 16 KiB a rank, is hardly wanted: 1 GiB in a run of 1,024 ranks.
 _MPICH_ALONE = {"MPIR_CVAR_NOLOCAL": "1"}
-# Its collectives through shared memory look at a flag 1,000 times before they let anything else happen.
+# Its collectives through shared memory look at a flag 1,000 times before they let anything else happen. Where it finds
+# that two ranks are on different NUMA domains it writes to its cells past the caches, without calling memcpy, and a
+# copy that nobody sees takes no time (docs/model/on-node.md).
 _MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"}
+_TOPOLOGY = "MPIR_CVAR_CH4_SHM_POSIX_TOPO_ENABLE"
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 
 _PROGRESS_THREADS = tuple(f"{prefix}_ASYNC_PROGRESS" for prefix in ("MPIR_CVAR", "MPIR_PARAM", "MPICH"))
@@ -113,6 +116,8 @@ def variables(
         values |= mpich.settings(mpi, inherited)
         if on_node is OnNode.PROVIDER and _CELLS not in inherited:
             values[_CELLS] = "4"
+        if on_node is OnNode.SHARED and _TOPOLOGY not in inherited:
+            values[_TOPOLOGY] = "0"
     if provider == "linkx":
         values |= linkx.settings(mpi, provider_path=values["FI_PROVIDER_PATH"], inherited=inherited, seed=seed)
     if additions.of_old_mpich:
