@@ -147,8 +147,8 @@ struct Engine::Queue {
   LargeVector<Slot> slots = LargeVector<Slot>(slot_count);
   Occupancy occupancy;
   ChunkArena arena;
-  LargeVector<Event> under_way =
-      LargeVector<Event>(Chunk::capacity);  // sorted up to `end`; before `cursor` all have run
+  // Sorted up to `end`; those before `cursor` have run.
+  LargeVector<Event> under_way = LargeVector<Event>(Chunk::capacity);
   std::size_t cursor = 0;
   std::size_t end = 0;
   std::uint64_t slot_under_way = 0;

@@ -255,12 +255,13 @@ struct Beside {
     base_ns = cpu_ns;
     base_ps = now;
   }
+  std::uint64_t used_ns(std::uint64_t cpu_ns) const { return cpu_ns > base_ns ? cpu_ns - base_ns : 0; }
   std::uint64_t come_to_ps(std::uint64_t cpu_ns) const {
     constexpr std::uint64_t as_it_is_ppm = 1'000'000;
     const std::uint64_t free_ns = compute.mode == ComputeMode::none ? free_without_computing_ns : 0;
-    const std::uint64_t used_ns = cpu_ns - base_ns;
-    return base_ps + scaled_ps(used_ns > free_ns ? used_ns - free_ns : 0,
-                               compute.factor_ppm != 0 ? compute.factor_ppm : as_it_is_ppm);
+    const std::uint64_t used = used_ns(cpu_ns);
+    return base_ps +
+           scaled_ps(used > free_ns ? used - free_ns : 0, compute.factor_ppm != 0 ? compute.factor_ppm : as_it_is_ppm);
   }
 };
 constinit Beside beside;
@@ -288,7 +289,7 @@ std::uint64_t reach_beside_threads() {
   }
   if (another_is_to_look() && real::now_ns(CLOCK_MONOTONIC) - beside.since_ns < patience_ns) return now;
   if (present.thread == 0) return wire::far_future;
-  if (thread_inside_mpi(present.thread) && cpu_ns - beside.base_ns >= enough_within_mpi_ns) return wire::far_future;
+  if (thread_inside_mpi(present.thread) && beside.used_ns(cpu_ns) >= enough_within_mpi_ns) return wire::far_future;
   const std::uint64_t reach = beside.come_to_ps(cpu_ns);
   if (reach >= now) return reach;
   beside.count_from(cpu_ns, now);
