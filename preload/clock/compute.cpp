@@ -277,9 +277,10 @@ void observe_beside() {
 }
 
 std::uint64_t reach_beside_threads() {
+  note_look();
   const SpinLock::Hold hold(beside_lock);
   const std::uint64_t now = instant();
-  const Beside::From present{running_thread(), gap.count.load(std::memory_order_relaxed),
+  const Beside::From present{running_thread(has_looked_in_vain), gap.count.load(std::memory_order_relaxed),
                              dryfly_self.page->event_tail.load(std::memory_order_relaxed),
                              dryfly_self.page->call_count.load(std::memory_order_relaxed)};
   const std::uint64_t cpu_ns = present.thread != 0 ? thread_cpu_ns(present.thread) : 0;

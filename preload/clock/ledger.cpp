@@ -35,7 +35,7 @@ constinit Ledger ledger;
 struct Visitor {
   std::atomic<pid_t> thread{0};  // 0: free
   std::atomic<std::uint64_t> looked{0};
-  std::uint64_t at_last_offer = 0;
+  std::uint64_t at_last_round = 0;
 };
 constexpr std::uint64_t not_yet = 0;
 constexpr std::uint64_t some_events = 1;
@@ -56,12 +56,19 @@ void set_mode() { dryfly_self.call_mode.store(static_cast<std::uint32_t>(mode_no
 
 std::uint64_t events_now() { return dryfly_self.page->event_tail.load() + some_events; }
 
+// Who comes to the same place of its loop for the second time has looked between, and found nothing to go on with.
+void note_round() {
+  if (own_place == nullptr) return;
+  const std::uint64_t now = events_now();
+  own_place->looked.store(std::exchange(own_place->at_last_round, now) == now ? now : not_yet);
+}
+
 void take_place() {
   if (!dryfly_self.has_threads()) return;
   for (Visitor& each : visitors) {
     if (each.thread.load(std::memory_order_relaxed) != 0) continue;
     each.looked.store(not_yet, std::memory_order_relaxed);
-    each.at_last_offer = not_yet;
+    each.at_last_round = not_yet;
     each.thread.store(thread_id(), std::memory_order_release);
     own_place = &each;
     return;
@@ -154,9 +161,17 @@ bool thread_inside_mpi(pid_t id) {
 
 void note_offer() {
   library_offers.store(true, std::memory_order_relaxed);
-  if (own_place == nullptr) return;
+  note_round();
+}
+
+void note_look() {
+  if (!library_offers.load(std::memory_order_relaxed)) note_round();
+}
+
+bool has_looked_in_vain(pid_t id) {
   const std::uint64_t now = events_now();
-  own_place->looked.store(std::exchange(own_place->at_last_offer, now) == now ? now : not_yet);
+  return std::ranges::any_of(
+      visitors, [&](const Visitor& each) { return each.thread.load() == id && each.looked.load() == now; });
 }
 
 bool another_is_to_look() {

@@ -34,9 +34,12 @@ void note_call(std::uint32_t index);
 std::uint32_t threads_inside_mpi();
 // Is this one, by the kernel's number? For all but the first 64 of them no is the answer.
 bool thread_inside_mpi(pid_t id);
-// The calling thread, which waits in MPI, lets others have the library for now: who does so twice has looked for events
-// between.
+// The calling thread, which waits in MPI, lets others have the library for now, or finds no event: who does so twice
+// has looked between whether it can go on. Where a library makes offers only these count.
 void note_offer();
+void note_look();
+// Is this one inside MPI, and has it found that it cannot go on before there is another event?
+bool has_looked_in_vain(pid_t id);
 // Has another thread inside MPI still to look for what has come? Known of a library whose waiting threads make offers.
 bool another_is_to_look();
 inline bool inside_mpi() { return threads_inside_mpi() != 0; }

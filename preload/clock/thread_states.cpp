@@ -1,3 +1,5 @@
+// A thread that waits asks often, so the files of /proc stay open, and the threads are listed again only when one has
+// been made, or after many questions: one that was made past the C library is found then.
 #include "preload/clock/thread_states.hpp"
 
 #include <dirent.h>
@@ -10,46 +12,80 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+
+#include "preload/mpi/spin_lock.hpp"
 #include "preload/rank.hpp"
 
 namespace dryfly::preload {
 
 namespace {
 
-// The state letter of a thread in /proc, 0 if it is gone.
-char thread_state(const char* id) {
+struct Thread {
+  pid_t id = 0;
+  int file = -1;  // its stat
+};
+
+constexpr std::uint32_t questions_max = 256;
+constinit SpinLock lock;
+Thread known[128];  // further ones are not seen
+std::uint32_t questions = 0;
+std::atomic<bool> has_new{true};
+
+Thread taken_over(pid_t id) {
+  for (Thread& each : known) {
+    if (each.id == id) return std::exchange(each, {});
+  }
   char path[64];
+  snprintf(path, sizeof path, "/proc/self/task/%d/stat", static_cast<int>(id));
+  return {id, open(path, O_RDONLY | O_CLOEXEC)};
+}
+
+void list_threads() {
+  has_new.store(false);
+  questions = 0;
+  Thread found[std::size(known)];
+  std::size_t next = 0;
+  if (DIR* const threads = opendir("/proc/self/task"); threads != nullptr) {
+    while (const dirent* entry = readdir(threads)) {
+      const auto id = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
+      if (id != 0 && next < std::size(found)) found[next++] = taken_over(id);
+    }
+    closedir(threads);
+  }
+  for (const Thread& gone : known) {
+    if (gone.file >= 0) close(gone.file);
+  }
+  std::ranges::copy(found, known);
+}
+
+bool runs(const Thread& thread) {
   char text[256];
-  snprintf(path, sizeof path, "/proc/self/task/%.20s/stat", id);
-  const int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return 0;
-  const ssize_t length = read(file, text, sizeof text - 1);
-  close(file);
-  if (length <= 0) return 0;
+  const ssize_t length = pread(thread.file, text, sizeof text - 1, 0);
+  if (length <= 0) return false;
   text[length] = 0;
   const char* name_end = strrchr(text, ')');  // the name may itself hold brackets
-  return name_end != nullptr && name_end[1] == ' ' ? name_end[2] : '\0';
+  return name_end != nullptr && name_end[1] == ' ' && (name_end[2] == 'R' || name_end[2] == 'D');
 }
 
 }  // namespace
 
-pid_t running_thread() {
+pid_t running_thread(bool (*left_out)(pid_t id)) {
   if (__libc_single_threaded) return 0;
-  DIR* threads = opendir("/proc/self/task");
-  if (threads == nullptr) return 0;
-  pid_t found = 0;
-  while (const dirent* entry = readdir(threads)) {
-    const auto id = static_cast<pid_t>(strtol(entry->d_name, nullptr, 10));
-    if (id == 0 || id == thread_id()) continue;
-    const char state = thread_state(entry->d_name);
-    if (state == 'R' || state == 'D') {
-      found = id;
-      break;
-    }
+  const SpinLock::Hold hold(lock);
+  if (has_new.load() || ++questions > questions_max) list_threads();
+  for (const Thread& each : known) {
+    if (each.id == 0 || each.id == thread_id() || (left_out != nullptr && left_out(each.id))) continue;
+    if (runs(each)) return each.id;
   }
-  closedir(threads);
-  return found;
+  return 0;
 }
+
+void note_new_thread() { has_new.store(true); }
 
 std::uint64_t thread_cpu_ns(pid_t id) {
   constexpr unsigned of_one_thread = 6;  // the kernel's number for the CPU clock of a thread, CPUCLOCK_SCHED

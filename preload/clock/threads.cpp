@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "preload/caller.hpp"
+#include "preload/clock/thread_states.hpp"
 #include "preload/export.hpp"
 #include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
@@ -36,10 +37,14 @@ using namespace dryfly::preload;
 DRYFLY_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                                  void* argument) noexcept {
   note_thread(__builtin_return_address(0));
-  return real::pthread_create()(thread, attributes, start, argument);
+  const int status = real::pthread_create()(thread, attributes, start, argument);
+  note_new_thread();
+  return status;
 }
 
 DRYFLY_EXPORT int thrd_create(thrd_t* thread, thrd_start_t start, void* argument) {
   note_thread(__builtin_return_address(0));
-  return real::thrd_create()(thread, start, argument);
+  const int status = real::thrd_create()(thread, start, argument);
+  note_new_thread();
+  return status;
 }
