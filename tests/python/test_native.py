@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -22,7 +23,7 @@ from dryfly.machine.load import load
 from dryfly.validate import judge, nodelist, plan
 from dryfly.validate.asked import Asked, Native
 from dryfly.validate.console import Console
-from dryfly.validate.native import facts, fit, hosts, launchers, program, topology
+from dryfly.validate.native import facts, fit, hosts, job, launchers, program, topology
 from dryfly.validate.native.cluster import Cluster
 from dryfly.validate.native.job import Ended
 from dryfly.validate.native.launchers import Launcher
@@ -779,3 +780,19 @@ def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
         bar.reached("nic", 50)
         assert stream.getvalue().removeprefix("\r\033[K") == expected
     assert [duration(seconds) for seconds in (0.2, 40, 700, 12600)] == ["1 s", "40 s", "12 min", "3.5 h"]
+
+
+def test_whoever_is_in_the_middle_of_an_exec_is_ended_too(tmp_path: Path) -> None:
+    """It has no environment then by which it could be found; one in ten was left."""
+    again = tmp_path / "again.sh"
+    again.write_text(f"exec /bin/sh {again}\n", encoding="ascii")
+    for number in range(40):
+        mark = f"{job._MARK}={number}"
+        process = subprocess.Popen(["/bin/sh", again], env=dict([mark.split("=")]))
+        time.sleep(0.005)
+        try:
+            job._kill_rest(mark.encode(), 5.0)
+            assert process.wait(timeout=1.0) == -signal.SIGKILL
+        finally:
+            process.kill()
+            process.wait()

@@ -24,6 +24,7 @@ from dryfly.base.errors import RunError
 
 _END_WITHIN_S = 5.0
 _KILL_WITHIN_S = 0.3  # one that hangs in a driver does not die
+_LOOKS = 5
 _TOO_LONG = 124  # as of timeout(1)
 _MARK = "DRYFLY_NATIVE_RUN"
 # Where hydra runs, and the line of its source.
@@ -149,9 +150,13 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _kill_rest(mark: bytes, within_s: float) -> None:
-    """One of them may start another meanwhile, so until there is none."""
+    """One of them may start another meanwhile, so until there is none. One in the middle of an exec shows no environment,
+    so there is none when several looks in a row have found none."""
     deadline = time.monotonic() + within_s
-    while (left := _marked(mark)) and time.monotonic() < deadline:
+    none = 0
+    while none < _LOOKS and time.monotonic() < deadline:
+        left = _marked(mark)
+        none = 0 if left else none + 1
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
