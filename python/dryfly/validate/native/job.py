@@ -150,8 +150,8 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 
 def _kill_rest(mark: bytes, within_s: float) -> None:
-    """One of them may start another meanwhile, so until there is none. One in the middle of an exec shows no environment,
-    so there is none when several looks in a row have found none."""
+    """One of them may start another meanwhile, so until there is none. One in the middle of an exec shows no
+    environment, so there is none when several looks in a row have found none."""
     deadline = time.monotonic() + within_s
     none = 0
     while none < _LOOKS and time.monotonic() < deadline:
