@@ -9,9 +9,9 @@
 // Models docs/model/nodes.md#what-a-place-costs. Left out: memory that is interleaved or filled up, and that a core
 // with two hardware threads gives two ranks more than one.
 //
-// Where cores are to each other says what copies between ranks cost (Nearness). Of what they copy through memory that
-// they share it is mostly known whose it is (rank/node_accounts.hpp); else a rank copies as it does in the mean with
-// the others of its node.
+// Where cores are to each other says what copies between ranks cost (Nearness); ranks that are bound to one L3 region
+// share its cache. Of what they copy through memory that they share it is mostly known whose it is
+// (rank/node_accounts.hpp); else a rank copies as it does in the mean with the others of its node.
 //
 // As long as nobody on a node is bound its ranks have what they have without this: even shares.
 #pragma once

@@ -64,10 +64,13 @@ class NodeAccounts {
     return {clock, places(), Parts{&costs_, share_.slow.memory_ppb, reinterpret_cast<MovedMemory*>(first_)}};
   }
 
+  // Of what the rank copies, or has a NIC read.
+  bool stays_in_caches(std::uint64_t bytes) const {
+    return bytes <= (share_.cached != 0 ? share_.cached : costs_.cached);
+  }
   // What a NIC of the rank reads there, of what is too long for caches, or writes; others have what is left.
   void moved_by_nic(std::uint64_t begin_ps, std::uint64_t bytes, bool writes) {
-    if (costs_.nic_ps_per_kib == 0 || (!writes && bytes <= (share_.cached != 0 ? share_.cached : costs_.cached)))
-      return;
+    if (costs_.nic_ps_per_kib == 0 || (!writes && stays_in_caches(bytes))) return;
     const std::uint64_t alone_ps = bytes * costs_.nic_ps_per_kib / 1024;
     const std::uint32_t here = share_.copies_at.memory_socket;
     copies().take_first(begin_ps, alone_ps, CopyLoads::by_nic(parts(), domain_of(share_.copies_at), here, here, bytes));

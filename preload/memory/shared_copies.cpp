@@ -18,11 +18,6 @@ constexpr std::uint64_t whole_ppb = 1'000'000'000;
 rank::NodeAccounts accounts() { return {*dryfly_self.header, *dryfly_self.page}; }
 bool is_known(const CopyPlace& place) { return place.region != 0; }
 
-bool stays_in_caches(std::size_t bytes) {
-  const std::uint64_t own = dryfly_self.page->share.cached;
-  return bytes <= (own != 0 ? own : dryfly_self.header->copies.cached);
-}
-
 std::size_t distance(const CopyPlace& one, const CopyPlace& other) {
   if (one.region == other.region) return 0;
   return one.socket == other.socket ? 1 : across_sockets;
@@ -34,7 +29,7 @@ struct Copy {
   CopyPlace own;
   CopyPlace other;
 
-  bool stays() const { return stays_in_caches(bytes); }
+  bool stays() const { return accounts().stays_in_caches(bytes); }
   bool crosses_sockets() const {
     return stays() ? own.socket != other.socket : other.memory_socket != own.socket || own.memory_socket != own.socket;
   }
@@ -56,7 +51,7 @@ struct MeanCopy {
   std::size_t bytes;
   bool reads;
 
-  bool stays() const { return stays_in_caches(bytes); }
+  bool stays() const { return accounts().stays_in_caches(bytes); }
   std::uint64_t ps_per_kib() const {
     const wire::CopyCosts& copies = dryfly_self.header->copies;
     const wire::NodeShare& share = dryfly_self.page->share;
