@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import Dryfly, Programs
-from harness import CHECK, Ended, script
+from harness import CHECK, MICRO, Ended, script
 
 from dryfly.mpi import libraries as mpi
 
@@ -51,6 +51,13 @@ def test_the_launchers_options_are_what_a_rank_sees(dryfly: Dryfly) -> None:
     assert [(row["nic"], row["nic_socket"], row["gpus"]) for row in found] == [(1, 0, ["0.0"]), (5, 1, ["3.0"])]
     assert re.search(r"0 +1-8 +0 +2 \(HBM2e\) +0\.0 +1 \(socket 0\)", ended.stderr)
     assert "assumed" not in ended.stderr
+
+
+def test_open_mpis_ranks_have_their_nics_too(dryfly: Dryfly) -> None:
+    """By itself it deals those of a node in turn."""
+    ended = dryfly("run", "--machine", "lumi-g", "-N", "2", "--ppn", "4", "--compute", "none", "--mpi", "openmpi",
+                   "--nic-bind", "map_nic:0,0,3,3", "--", MICRO / "allreduce.c")  # fmt: skip
+    assert [row["nic"] for row in ended.succeeded().results["ranks_detail"]] == 2 * [0, 0, 3, 3]
 
 
 def test_where_nobody_binds_the_map_says_what_ranks_may_use_and_nothing_changes(dryfly: Dryfly) -> None:

@@ -163,6 +163,8 @@ def plan(
     lines += starter.plan_lines() if starter is not None else []
     told = nics.rank_variables(machine, placement, bindings)
     lines += [f"rankenv {rank} {nics.NODE_VARIABLE}={text}" for rank, text in enumerate(told)]
+    if mpi.family == "openmpi":
+        lines += [f"rankenv {rank} {each}" for rank, each in enumerate(nics.only_devices(bindings)) if each]
     lines += [f"rankenv {rank} {BINDING_VARIABLE}={each.words()}" for rank, each in enumerate(bindings) if each.words()]
     lines += [f"rankenv {rank} {mask}" for rank, each in enumerate(bindings) if (mask := gpus.mask(machine, each))]
     lines.append(f"env {traffic_class.variable(machine)}")

@@ -8,6 +8,7 @@ stands what the ranks are told of their node, and what can be checked before any
 from __future__ import annotations
 
 import functools
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -20,6 +21,7 @@ from dryfly.machine.names import NodeNames
 from dryfly.machine.node import Node, most_nics, node_of
 
 NODE_VARIABLE = "DRYFLY_NODE"
+_DEVICES = "FI_CXI_DEVICE_NAME"
 _POLICIES = ("BLOCK", "ROUND-ROBIN", "NUMA", "GPU", "USER")
 _NICS_MAX = 64
 
@@ -43,6 +45,14 @@ def rank_variables(machine: Machine, placement: Placement, bindings: Sequence[Ra
             words += _bound_words(node, bindings[place.rank], place.node, seen)
         told.append(" ".join(words))
     return told
+
+
+def only_devices(bindings: Sequence[RankBinding]) -> list[str]:
+    """By rank: the setting that shows it the NIC of --nic-bind alone; empty: none, or the user's own. Open MPI deals
+    NICs that are equally near to the ranks of a node in turn, in whatever order libfabric has them."""
+    if os.environ.get(_DEVICES):
+        return [""] * len(bindings)
+    return [f"{_DEVICES}=cxi{each.nic}" if each.nic is not None else "" for each in bindings]
 
 
 def _bound_words(node: Node, binding: RankBinding, number: int, seen: Counter[tuple[str, int, int]]) -> list[str]:
@@ -109,7 +119,7 @@ def check(
     verbose = environment.get("MPICH_OFI_NIC_VERBOSE", "0")
     if verbose not in ("0", "1", "2"):
         raise UserError(f"MPICH_OFI_NIC_VERBOSE={verbose}: accepted is 0, 1 or 2")
-    _check_devices(environment.get("FI_CXI_DEVICE_NAME"), fewest)
+    _check_devices(environment.get(_DEVICES), fewest)
     _check_count(environment.get("MPICH_OFI_NUM_NICS"), fewest)
     policy = environment.get("MPICH_OFI_NIC_POLICY", "BLOCK")
     if policy.upper() not in _POLICIES:
