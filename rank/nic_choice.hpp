@@ -6,10 +6,10 @@
 //   GPU              as NUMA, for the domain of the rank's GPU; --gpu-bind says which it is, else in blocks
 //   USER             as MPICH_OFI_NIC_MAPPING says: "0:0-3; 1:4,5"
 //
-// --nic-bind of dryfly run names a NIC where MPICH_OFI_NIC_POLICY is not set.
-// A choice changes the order in which fi_getinfo lists the NICs and takes none away. The variables are read in the
-// rank: a wrapper script may set them. What the rank knows of its node comes in DRYFLY_NODE, written by
-// python/dryfly/case/nics.py. Loaded into user programs: libc only.
+// --nic-bind of dryfly run names a NIC where MPICH_OFI_NIC_POLICY is not set; Open MPI, which does not heed the order,
+// is shown no other (FI_CXI_DEVICE_NAME). Else a choice changes the order in which fi_getinfo lists the NICs and takes
+// none away. The variables are read in the rank: a wrapper script may set them. What the rank knows of its node comes
+// in DRYFLY_NODE, written by python/dryfly/case/nics.py. Loaded into user programs: libc only.
 #pragma once
 
 #include <cstddef>
