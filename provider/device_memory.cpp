@@ -82,6 +82,7 @@ void copy_from_device(const Session& session, const Endpoint& endpoint, const vo
   if (!endpoint.domain->has_nics() || dryfly_gpu_copied_by_runtime == nullptr) return;
   const Environment& environment = session.state().environment;
   const bool maps = endpoint.domain->knows_gpus && !environment.device_memory.fork_safe;
+  check_mapping(session, *endpoint.domain, maps && gpu_of(buffer) != 0);
   if (maps && way_to_device(environment, endpoint, bytes) == DeviceCopy::by_processor) {
     dryfly_gpu_copied_by_processor(buffer, bytes, 0);
   } else {

@@ -70,6 +70,11 @@ inline std::uint8_t gpu_of(const void* buffer) {
   return static_cast<std::uint8_t>(dryfly_gpu_of(buffer) + 1);
 }
 
+// What is known of a device's memory is used again only after a look at whether it still holds.
+inline void check_mapping(const Session& session, const Domain& domain, bool of_device) {
+  if (of_device) session.channel().charge(domain.lookup_ps);
+}
+
 // The end-point may not have the runtime copy, and the buffer is a device's that the processor cannot reach.
 bool refuses(const Endpoint& endpoint, const void* buffer);
 // The provider has to have bytes of the buffer itself, for a command or to keep them.

@@ -99,7 +99,9 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
   // As there: a domain with FI_HMEM maps each buffer by whose memory it is, and others have one mapping for all.
   domain->knows_gpus = (info->caps & FI_HMEM) != 0 && knows_devices(session.state().environment);
   domain->maps_gpus = domain->knows_gpus && maps_for_processor(session.state().environment);
-  const bool looks_up = has_nics && domain->knows_gpus && dryfly_gpu_lookup_ps != nullptr;
+  // Its cache of mappings asks CUDA and Level Zero about a device's memory (cuda_mm_valid, ze_mm_valid), and not ROCr
+  // (rocr_mm_valid). A library that has NICs move such memory has asked for FI_HMEM, whatever the one here has.
+  const bool looks_up = has_nics && dryfly_gpu_lookup_ps != nullptr && device_interface() != FI_HMEM_ROCR;
   domain->lookup_ps = looks_up ? dryfly_gpu_lookup_ps() : 0;
   if (domain->registers) {
     const RegistrationSettings& settings = session.state().environment.registration;

@@ -31,7 +31,7 @@ struct Domain {
   bool registers;           // its buffers cost something
   bool knows_gpus;          // FI_HMEM was asked for, and libfabric has found their runtime
   bool maps_gpus;           // so that the processor can read and write their memory
-  std::uint64_t lookup_ps;  // for asking a GPU's runtime whose memory a buffer is that the NIC is to move
+  std::uint64_t lookup_ps;  // for asking a GPU's runtime whether a mapping still holds
   Registrations registrations;
   Attachments attachments;  // of its memory, by others of the node
 };

@@ -78,8 +78,7 @@ bool fetched(const Environment& environment, wire::CommandKind kind) {
   }
 }
 
-// What the NIC moves by DMA has to be registered, and is looked up; what a receive's buffer takes for that is in what
-// was calibrated for a receive. Of what it brings back the call says where it goes; the operands of
+// What the NIC moves by DMA has to be registered. Of what it brings back the call says where it goes; the operands of
 // atomics are not where the call has them, which the caller registers (fetches_operands).
 void register_moved(const Session& session, const Operation& operation, wire::Command& command, const void* payload,
                     std::size_t length, bool stable) {
@@ -92,7 +91,7 @@ void register_moved(const Session& session, const Operation& operation, wire::Co
       const bool access = command.kind == wire::CommandKind::write;
       const bool by_dma = (command.flags & wire::command_flag::by_dma) != 0;
       if (stable && (by_dma || length > session.channel().header().inline_max)) {
-        session.channel().charge(domain.lookup_ps);
+        check_mapping(session, domain, command.gpu != 0);
         (access ? command.access_pages : command.pages) = register_buffer(session, domain, payload, length);
       }
       break;
@@ -100,7 +99,7 @@ void register_moved(const Session& session, const Operation& operation, wire::Co
     case wire::CommandKind::read:
     case wire::CommandKind::fetch_atomic:
     case wire::CommandKind::compare_atomic:
-      session.channel().charge(domain.lookup_ps);
+      check_mapping(session, domain, gpu_of(operation.buffer) != 0);
       command.access_pages = register_buffer(session, domain, operation.buffer, operation.length);
       break;
     default:

@@ -58,6 +58,7 @@ void push_receive(const Session& session, Operation& operation, wire::Command& c
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   command.pages = register_buffer(session, *operation.endpoint->domain, operation.buffer,
                                   operation.buffer != nullptr ? command.length : 0);
+  check_mapping(session, *operation.endpoint->domain, command.gpu != 0);
   channel.charge(channel.header().costs.receive_ps);
   channel.push(command, nullptr);
   record_command(channel, command);

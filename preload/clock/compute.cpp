@@ -32,7 +32,7 @@ using wire::ComputeMode;
 struct Compute {
   ComputeMode mode = ComputeMode::none;
   std::uint64_t factor_ppm = 0;
-  std::uint64_t point = 0;         // points of observation so far
+  GapPoint point{};                // the next one of observation
   std::uint64_t gap_began_ns = 0;  // CPU clock of the thread
   std::uint64_t looks = 0;         // at that clock, in the present gap
   std::uint64_t credited_ps = 0;   // of the present gap
@@ -108,6 +108,12 @@ std::uint64_t begin_looks() {
   return began;
 }
 
+GapPoint point_of(Observation observation) {
+  GapPoint point = compute.point;
+  if (observation == Observation::end_of_gap) point.looks = GapPoint::at_call;
+  return point;
+}
+
 void observe_measured(Observation observation) {
   const std::uint64_t gap_ns = cpu_now_ns() - compute.gap_began_ns;
   if (looks.empty_ns != nullptr) {
@@ -122,7 +128,7 @@ void observe_measured(Observation observation) {
     compute.credited_ps = due_ps;
     if (added_ps > 0) {
       advance(added_ps);
-      writer.add(compute.point, added_ps);
+      writer.add(point_of(observation), added_ps);
     }
   }
   if (observation == Observation::within_gap) return;
@@ -144,15 +150,20 @@ void report_mismatch(const char* how) {
   ++dryfly_self.page->times.replay_mismatches;
 }
 
-void observe_replayed() {
-  std::uint64_t added_ps = 0;
-  switch (reader.take(compute.point, added_ps)) {
-    case GapReader::Answer::nothing_here:
-      return;
-    case GapReader::Answer::added:
-      return advance(added_ps);
-    case GapReader::Answer::past_end:
-      return report_mismatch("it goes on beyond the end of the recording");
+void observe_replayed(Observation observation) {
+  const bool is_call = observation == Observation::end_of_gap;
+  if (is_call && reader.ends_before(compute.point.calls)) {
+    return report_mismatch("it goes on beyond the end of the recording");
+  }
+  const std::uint64_t added_ps = is_call ? reader.take_up_to(compute.point.calls) : reader.take(compute.point);
+  if (added_ps > 0) advance(added_ps);
+}
+
+void pass_point(Observation observation) {
+  if (observation == Observation::end_of_gap) {
+    compute.point = {.calls = compute.point.calls + 1};
+  } else {
+    ++compute.point.looks;
   }
 }
 
@@ -185,7 +196,7 @@ void measure_looks() {
   const std::uint64_t pair_ns = middle(pairs);
   const std::uint64_t empty_ns = middle(empty);
   looks = {.pair_ns = static_cast<double>(pair_ns), .call_ns = empty_ns > pair_ns ? empty_ns - pair_ns : 0};
-  compute.point = 0;
+  compute.point = {};
 }
 
 }  // namespace
@@ -298,27 +309,28 @@ std::uint64_t reach_beside_threads() {
 }
 
 void observe_compute(Observation observation) {
-  if (observation == Observation::end_of_gap && phase() == Phase::running && !on_main_thread()) return observe_beside();
-  if (observation == Observation::end_of_gap && on_main_thread()) gap.open.store(false, std::memory_order_relaxed);
+  const bool ends_gap = observation != Observation::within_gap;
+  if (ends_gap && phase() == Phase::running && !on_main_thread()) return observe_beside();
+  if (ends_gap && on_main_thread()) gap.open.store(false, std::memory_order_relaxed);
   if (compute.mode == ComputeMode::none || phase() != Phase::running || !on_main_thread() || !compute.in_gap) return;
-  compute.in_gap = observation == Observation::within_gap;
+  compute.in_gap = !ends_gap;
   if (compute.mode == ComputeMode::measured) {
     observe_measured(observation);
   } else {
-    observe_replayed();
+    observe_replayed(observation);
   }
-  ++compute.point;
+  pass_point(observation);
 }
 
 bool leave_gap() {
   if (!on_main_thread() || !gap.open.load(std::memory_order_relaxed)) return false;
-  observe_compute(Observation::end_of_gap);
+  observe_compute(Observation::at_poll);  // a runtime is polled too
   return true;
 }
 
 void close_compute() {
-  if (compute.mode == ComputeMode::measured) writer.close(compute.point);
-  if (compute.mode == ComputeMode::replay && reader.has_more(compute.point)) {
+  if (compute.mode == ComputeMode::measured) writer.close(compute.point.calls);
+  if (compute.mode == ComputeMode::replay && reader.has_more(compute.point.calls)) {
     report_mismatch("it ended before the end of the recording");
   }
   compute.mode = ComputeMode::none;

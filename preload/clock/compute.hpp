@@ -3,9 +3,10 @@
 // machine's factor. `replay`: what a recorded run added at the same place. `none`: nothing.
 //
 // A gap is not only looked at where it ends: a program that times its own loop reads the clock inside it, so clock
-// readings, sleeps and timed waits of the main thread are points of observation as well. Points are counted; the
-// number names the place in a recording, which is why a program whose readings of the clock vary from run to run
-// cannot be replayed exactly. Left out: computing of helper threads (OpenMP).
+// readings, sleeps and timed waits of the main thread are points of observation as well. A point's place in a recording
+// is the number of calls of MPI before it, without polls, and of polls and readings behind the last of them: how many
+// of these there are varies with the time that messages take. What a run has too few of is added at the next call, and
+// what it has too many of adds nothing. Left out: computing of helper threads (OpenMP).
 //
 // A thread that waits in MPI beside one that computes moves the clock too. It goes no further than that one has come by
 // its CPU time, and what it has moved is not added again at the end of the main thread's gap.
@@ -15,7 +16,11 @@
 
 namespace dryfly::preload {
 
-enum class Observation { within_gap, end_of_gap };
+enum class Observation {
+  within_gap,  // a reading of the clock
+  at_poll,     // the gap ends with a call that is made again and again until something has happened
+  end_of_gap,  // with any other
+};
 
 // Begins, with the run: takes the mode from the header and opens the recording (DRYFLY_COMPUTE_RECORD or
 // DRYFLY_COMPUTE_REPLAY, each a folder with a file rank-N.bin per rank).

@@ -15,7 +15,7 @@ namespace dryfly::preload {
 
 namespace {
 
-constexpr char format_name[8] = {'d', 'f', 'g', 'a', 'p', 's', '0', '1'};
+constexpr char format_name[8] = {'d', 'f', 'g', 'a', 'p', 's', '0', '2'};
 constexpr std::uint64_t end_mark = ~std::uint64_t{0};
 
 bool file_path(char (&path)[1024], const char* directory) {
@@ -51,14 +51,14 @@ void GapWriter::flush() {
   count_ = 0;
 }
 
-void GapWriter::add(std::uint64_t point, std::uint64_t added_ps) {
+void GapWriter::add(GapPoint point, std::uint64_t added_ps) {
   if (file_ < 0) return;
   records_[count_++] = {point, added_ps};
   if (count_ == capacity) flush();
 }
 
-void GapWriter::close(std::uint64_t points) {
-  add(points, end_mark);
+void GapWriter::close(std::uint32_t calls) {
+  add({.calls = calls}, end_mark);
   flush();
   if (file_ >= 0) ::close(file_);
   file_ = -1;
@@ -78,21 +78,24 @@ bool GapReader::open(const char* directory) {
   records_ = reinterpret_cast<const GapRecord*>(static_cast<const char*>(mapped) + sizeof format_name);
   count_ = (static_cast<std::size_t>(info.st_size) - sizeof format_name) / sizeof(GapRecord);
   if (count_ > 0 && records_[count_ - 1].added_ps == end_mark) {
-    points_ = records_[--count_].point;
+    calls_ = records_[--count_].point.calls;
     is_complete_ = true;
   }
   return true;
 }
 
-GapReader::Answer GapReader::take(std::uint64_t point, std::uint64_t& added_ps) {
-  if (next_ < count_ && records_[next_].point == point) {
-    added_ps = records_[next_++].added_ps;
-    return Answer::added;
-  }
-  const bool past_end = is_complete_ ? point >= points_ : next_ == count_;
-  return past_end ? Answer::past_end : Answer::nothing_here;
+std::uint64_t GapReader::take(GapPoint look) {
+  return next_ < count_ && records_[next_].point == look ? records_[next_++].added_ps : 0;
 }
 
-bool GapReader::has_more(std::uint64_t points) const { return next_ < count_ || (is_complete_ && points < points_); }
+std::uint64_t GapReader::take_up_to(std::uint32_t call) {
+  std::uint64_t added_ps = 0;
+  while (next_ < count_ && records_[next_].point.calls <= call) added_ps += records_[next_++].added_ps;
+  return added_ps;
+}
+
+bool GapReader::ends_before(std::uint32_t call) const { return is_complete_ ? call >= calls_ : next_ == count_; }
+
+bool GapReader::has_more(std::uint32_t calls) const { return next_ < count_ || (is_complete_ && calls < calls_); }
 
 }  // namespace dryfly::preload

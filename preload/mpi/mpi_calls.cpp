@@ -15,6 +15,7 @@
 #include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/gpu_buffers.hpp"
 #include "preload/mpi/mpi_library.hpp"
+#include "preload/mpi/polls.hpp"
 #include "preload/mpi/reductions.hpp"
 #include "preload/mpi/schedules.hpp"
 #include "preload/rank.hpp"
@@ -55,6 +56,7 @@ struct Row {
   int operation;  // its place among the arguments
   Requests requests;
   bool on_the_host;  // where its buffers are on GPUs
+  Observation ends_gap;
   std::atomic<void*> pmpi{nullptr};
   Tool tool{};
 
@@ -65,7 +67,8 @@ struct Row {
         bytes(b),
         operation(operation_of(c)),
         requests(requests_of(c)),
-        on_the_host(reduces_on_the_host(c)) {}
+        on_the_host(reduces_on_the_host(c)),
+        ends_gap(is_poll(c) ? Observation::at_poll : Observation::end_of_gap) {}
 };
 
 void* pmpi(Row& row) {
@@ -98,7 +101,7 @@ int call(Row& row, const long* words) {
     return forward(function, words, std::make_index_sequence<count>{});
   }
   const auto index = static_cast<std::uint32_t>(row.call);
-  observe_compute(Observation::end_of_gap);
+  observe_compute(row.ends_gap);
   const CallMode mode = mode_with_windows(row.call, row.mode);
   const bool charged = software_is_charged_in(index);
   if (charged) {

@@ -139,11 +139,11 @@ void pass_end_gate() {
 void end_run(Call by, CallMode mode) {
   const auto index = static_cast<std::uint32_t>(by);
   const std::uint64_t entered = enter_call(index, mode);
+  close_compute();  // before the conductor counts what the ranks report
   pass_end_gate();
   leave_last_call(index, mode, entered);
   close_call_record();
   close_software();
-  close_compute();
   set_phase(Phase::ended);
 }
 

@@ -325,6 +325,30 @@ TEST_CASE("replay: the recorded computing gives the same clock to the picosecond
   CHECK(fake_mpi.page->times.replay_mismatches == 0);
 }
 
+TEST_CASE("unlike: a run that looks less often than the recorded one, or more often, computes as long at each call") {
+  begin_computing(ComputeMode::replay);
+  const auto now = [] { return fake_mpi.self->now_ps.load(); };
+  MPI_Barrier(0);
+  MPI_Barrier(0);  // without the reading
+  const std::uint64_t first = now();
+  CHECK(first > 60'000'000'000);
+  MPI_Barrier(0);
+  CHECK(now() < first + 5'000'000'000);
+  const std::uint64_t second = now();
+  for (int look = 0; look < 3; ++look) MPI_Wtime();
+  CHECK(now() == second);
+  MPI_Barrier(0);
+  CHECK(now() > second + 10'000'000'000);
+  REQUIRE(MPI_Finalize() == 0);
+  unsigned long long recorded = 0;
+  FILE* file = fopen(clock_file().c_str(), "r");
+  REQUIRE(file != nullptr);
+  REQUIRE(fscanf(file, "%llu", &recorded) == 1);
+  fclose(file);
+  CHECK(now() == recorded);
+  CHECK(fake_mpi.page->times.replay_mismatches == 0);
+}
+
 TEST_CASE("misfit: a replay that ends before its recording is reported") {
   begin_computing(ComputeMode::replay);
   MPI_Barrier(0);
@@ -332,10 +356,10 @@ TEST_CASE("misfit: a replay that ends before its recording is reported") {
   CHECK(fake_mpi.page->times.replay_mismatches == 1);
 }
 
-TEST_CASE("overrun: a replay that goes on beyond its recording is counted at each point") {
+TEST_CASE("overrun: a replay that goes on beyond its recording is counted at each call") {
   begin_computing(ComputeMode::replay);
-  // The recording has 6 points (4 barriers, a reading, the end); this program has 8.
+  // The recording has 5 calls (4 barriers, the end); this program has 8.
   for (int i = 0; i < 7; ++i) MPI_Barrier(0);
   REQUIRE(MPI_Finalize() == 0);
-  CHECK(fake_mpi.page->times.replay_mismatches == 2);
+  CHECK(fake_mpi.page->times.replay_mismatches == 3);
 }

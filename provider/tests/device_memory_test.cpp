@@ -23,6 +23,7 @@ constexpr std::uint64_t processor_ps = 900;
 struct FakeRuntime {
   char memory[32'768] = {};
   bool host_access = false;
+  std::uint64_t lookup_ps = 0;
   std::vector<std::string> copies;
 
   bool holds(const void* buffer) const { return buffer >= memory && buffer < memory + sizeof memory; }
@@ -50,6 +51,7 @@ class Gpus {
   ~Gpus() {
     for (const std::string& name : names_) unsetenv(name.c_str());
     runtime().host_access = false;
+    runtime().lookup_ps = 0;
   }
   Gpus(const Gpus&) = delete;
   Gpus& operator=(const Gpus&) = delete;
@@ -114,7 +116,7 @@ void dryfly_gpu_copied_by_processor(const void* buffer, size_t bytes, int to_dev
                    processor_ps);
 }
 int dryfly_gpu_has_host_access() { return runtime().host_access ? 1 : 0; }
-uint64_t dryfly_gpu_lookup_ps() { return 0; }
+uint64_t dryfly_gpu_lookup_ps() { return runtime().lookup_ps; }
 int dryfly_gpu_of(const void* buffer) { return runtime().holds(buffer) ? 0 : -1; }
 int dryfly_gpu_is_whole(const void*, size_t) { return 1; }
 }
@@ -127,6 +129,39 @@ TEST_CASE("what goes into a command is copied by the runtime, or by the processo
   }
   const Gpus gpus("cuda", true);
   CHECK(copied_for_send() == by_processor);
+}
+
+TEST_CASE("a mapping of a device's memory is looked at whenever it is used, but ROCr's") {
+  constexpr std::uint64_t lookup_ps = 150'000;
+  static char host[8192];
+  const auto took = [](const char* name, auto&& call) {
+    const Gpus gpus(name, true);
+    runtime().lookup_ps = lookup_ps;
+    DeviceRig rig;
+    const std::uint64_t start = rig.run.now_ps();
+    REQUIRE(call(rig.endpoint) == 0);
+    return rig.run.now_ps() - start;
+  };
+  const auto send = [](const void* buffer, std::size_t bytes) {
+    return [=](fid_ep* endpoint) { return fi_tsend(endpoint, buffer, bytes, nullptr, 1, 0, nullptr); };
+  };
+  const auto receive = [](void* buffer) {
+    return [=](fid_ep* endpoint) { return fi_trecv(endpoint, buffer, 8192, nullptr, FI_ADDR_UNSPEC, 0, 0, nullptr); };
+  };
+  const auto read = [](void* buffer) {
+    return [=](fid_ep* endpoint) { return fi_read(endpoint, buffer, 8192, nullptr, 1, 0, 5, nullptr); };
+  };
+  char* const memory = runtime().memory;
+  for (const char* name : {"cuda", "level-zero"}) {
+    CHECK(took(name, send(memory, 8192)) == lookup_ps + costs.send_fetched_ps);
+    CHECK(took(name, send(memory, 8)) == lookup_ps + processor_ps + costs.send_ps);
+    CHECK(took(name, receive(memory)) == lookup_ps + costs.receive_ps);
+    CHECK(took(name, read(memory)) == lookup_ps + costs.rma_fetched_ps);
+    CHECK(took(name, send(host, 8192)) == costs.send_fetched_ps);
+    CHECK(took(name, receive(host)) == costs.receive_ps);
+  }
+  CHECK(took("hip", send(memory, 8192)) == costs.send_fetched_ps);
+  CHECK(took("hip", receive(memory)) == costs.receive_ps);
 }
 
 TEST_CASE("settings keep the processor from it, those of CUDA with CUDA only") {

@@ -116,6 +116,58 @@ def test_a_recorded_measurement_replays_the_same_each_time(dryfly: Dryfly, progr
     assert replays[0].results["virtual_time_s"] == pytest.approx(recorded.results["virtual_time_s"], rel=0.05)
 
 
+_POLLING = """
+#include <mpi.h>
+#include <stdlib.h>
+static void compute(void) { for (volatile int i = 0; i < 500000; ++i) {} }
+int main(int argc, char** argv) {
+  static char data[1 << 18];
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  for (int round = 0; round < atoi(argv[1]); ++round) {
+    if (rank == 0) {
+      compute();
+      MPI_Send(data, sizeof data, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+    } else {
+      MPI_Request request;
+      int arrived = 0;
+      MPI_Irecv(data, sizeof data, MPI_CHAR, 0, 0, MPI_COMM_WORLD, &request);
+      while (!arrived) MPI_Test(&request, &arrived, MPI_STATUS_IGNORE);
+      compute();
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Finalize();
+}
+"""
+
+
+def test_a_recording_fits_however_often_the_program_polls(dryfly: Dryfly, tmp_path: Path) -> None:
+    rounds, recording, source = 10, tmp_path / "recording", tmp_path / "polling.c"
+    source.write_text(_POLLING)
+    command = ("run", "--machine", "testbed", "-n", "2", "--ppn", "1")
+    dryfly(*command, "--compute-record", recording, "--", source, str(rounds)).succeeded()
+    replayed = (*command, "--compute", f"replay:{recording}")
+
+    def polls(run: Ended) -> int:
+        return int(next(row["count"] for row in run.results["profile"] if row["call"] == "MPI_Test"))
+
+    plain, slower = (
+        dryfly(*replayed, "--set", f"fabric.link.rate={rate} Gb/s", "--", source, str(rounds)).succeeded()
+        for rate in (200, 25)
+    )
+    assert polls(slower) != polls(plain)
+    assert not plain.results["health"]
+    assert not slower.results["health"]
+    assert slower.results["time"]["mean"]["computing_s"] == plain.results["time"]["mean"]["computing_s"]
+    # A round is the two ranks' computing, one behind the other, and a message of 256 KiB, 11 and 84 us.
+    more_s = slower.results["virtual_time_s"] - plain.results["virtual_time_s"]
+    assert more_s == pytest.approx(rounds * 73e-6, rel=0.2)
+    fewer = dryfly(*replayed, "--", source, str(rounds - 1)).succeeded()
+    assert [row["name"] for row in fewer.results["health"]] == ["replay_mismatch"]
+
+
 def test_memory_lies_at_the_same_addresses_in_each_rank_and_each_run(dryfly: Dryfly, tmp_path: Path) -> None:
     if subprocess.run(["setarch", "-R", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("this container does not let a process switch the kernel's address randomisation off")

@@ -16,7 +16,7 @@ from dryfly.base.errors import RunError, UserError
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tool"))
 
-from atlas import application, debian, judge, page, process  # noqa: E402
+from atlas import application, debian, judge, measure, page, process  # noqa: E402
 from atlas.application import Application  # noqa: E402
 
 _SOLVER: dict[str, Any] = {
@@ -199,6 +199,14 @@ def test_what_no_longer_holds_is_said() -> None:
         "solver: energy is 1.6 on aurora, natively 1.5, 1.5, 1.5",
         "solver: its finding does not hold: spread is better than memory",
     ]
+
+
+def test_a_wheels_mpi_is_not_given_debians_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    assert "LD_LIBRARY_PATH" not in measure.environment(application.read("lammps"))
+    # Others have their launcher from Debian, if not themselves.
+    for name in ("pw", "nwchem-scf-mpich", "neuron"):
+        assert str(debian.library_folder()) in measure.environment(application.read(name))["LD_LIBRARY_PATH"]
 
 
 def test_a_command_that_fails_is_a_sentence(tmp_path: Path) -> None:

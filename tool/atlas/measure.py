@@ -51,11 +51,13 @@ def measure(application: Application, machines: list[str]) -> dict[str, Any]:
 
 def environment(application: Application) -> dict[str, str]:
     """What the application's processes have besides."""
-    base = debian.environment() | {"OMP_NUM_THREADS": "1"}
-    base["PATH"] = f"{_BIN}:{base['PATH']}"
+    # A wheel's MPICH has its libfabric beside it, and would find Debian's first.
+    of_debian = debian.environment() if application.packages or application.mpi == "openmpi" else {}
+    base = of_debian | {"OMP_NUM_THREADS": "1"}
+    base["PATH"] = f"{_BIN}:{base.get('PATH', os.environ['PATH'])}"
     own = {name: _placed(value) for name, value in application.environment.items()}
     if "LD_LIBRARY_PATH" in own:
-        own["LD_LIBRARY_PATH"] += ":" + base["LD_LIBRARY_PATH"]
+        own["LD_LIBRARY_PATH"] = ":".join(filter(None, [own["LD_LIBRARY_PATH"], base.get("LD_LIBRARY_PATH")]))
     return base | own
 
 

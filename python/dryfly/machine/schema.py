@@ -328,7 +328,7 @@ FIELDS: dict[str, Field] = {
     },
     "host.wake": time("", "there too: more for what a rank has waited for"),
     "host.buffer_lookup": time(
-        "", "there too: a receive's look-up of where its buffer lies, in a library that is built for GPUs"
+        "", "there too: what a library takes more, for each send and each receive, to find out where its buffer lies"
     ),
     **{
         f"host.registration.{name}": optional(time(f"host.registration.{name}_ps", meaning))

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dryfly.base.errors import RunError, UserError
 
-FORMAT = 1
+FORMAT = 2
 _ABOUT = "recording.json"
 _RANK_FILE = re.compile(r"rank-\d+\.bin")
 
