@@ -1,5 +1,5 @@
-// Calls that a program makes again and again until something has happened: how often depends on the time that messages
-// take (preload/clock/compute.hpp).
+// Calls that a program makes again and again until something has happened, or all of several things: how often depends
+// on the time that messages take (preload/clock/compute.hpp).
 #pragma once
 
 #include "preload/mpi/mpi_calls.hpp"
@@ -19,6 +19,7 @@ constexpr bool is_poll(Call call) {
     case Call::Testall:
     case Call::Testany:
     case Call::Testsome:
+    case Call::Waitsome:
     case Call::Win_test:
       return true;
     default:
