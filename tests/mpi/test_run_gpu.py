@@ -88,9 +88,14 @@ def test_what_goes_into_a_command_is_copied_from_the_device_first_unless_the_nic
     host = _latencies(dryfly(*command, "pinned", limit_s=120).succeeded().stdout)
     copy_us = _CALL_US + _LATENCY_US[machine] + _STEP_US
     for size in copied:
-        added_us = copy_us if size <= _IN_COMMAND else 0
+        added_us = _look_us(machine) + (copy_us if size <= _IN_COMMAND else 0)
         assert copied[size] == pytest.approx(host[size] + added_us, abs=0.1)
         assert fetched[size] < host[size] + 1
+
+
+# At whether a mapping of the device's memory still holds, each time that it is used: CUDA is asked, and ROCr is not.
+def _look_us(machine: str) -> float:
+    return 0.15 if machine in ("perlmutter-gpu", "alps") else 0
 
 
 # What the provider copies itself, microseconds: by a call of the runtime, or by the processor's stores and loads.
@@ -140,13 +145,14 @@ def test_what_came_before_its_receive_is_copied_to_the_device_by_the_runtime_or_
 
     device, host = late("device"), late("pinned")
     assert device.keys() == {0, 8, 64, 512, 4096, 32768, 262144}
+    look_us = _look_us(machine)
     for size in (8, 64, 512, 4096):
-        assert device[size] == pytest.approx(host[size] + copied(size), abs=0.002)
+        assert device[size] == pytest.approx(host[size] + look_us + copied(size), abs=0.002)
     for size in (32768, 262144):
         head_us = host[8] - _INGRESS_US + copied(_HEAD)
-        assert device[size] == pytest.approx(max(host[size], head_us), abs=0.002)
+        assert device[size] == pytest.approx(max(host[size], head_us) + look_us, abs=0.002)
     read_us = _loaded(8) if stored_max >= 8 else _CALL_US + _LATENCY_US[machine] + _STEP_US
-    assert device[0] == pytest.approx(host[0] + read_us, abs=0.1)
+    assert device[0] == pytest.approx(host[0] + look_us + read_us, abs=0.1)
 
 
 def test_where_software_matches_each_message_is_copied_to_its_device(dryfly: Dryfly, built: Programs) -> None:
@@ -159,9 +165,11 @@ def test_where_software_matches_each_message_is_copied_to_its_device(dryfly: Dry
         return _latencies(run.succeeded().stdout)
 
     device, host = times("device"), times("pinned")
+    look_us = _look_us("perlmutter-gpu")
     for size in (8, 64, 512, 4096):
-        assert device[size] == pytest.approx(host[size] + _by_runtime("perlmutter-gpu", size), abs=0.002)
-    assert 2 * _by_runtime("perlmutter-gpu", 8) - 0.33 < device[0] - host[0] < 2 * _by_runtime("perlmutter-gpu", 8)
+        assert device[size] == pytest.approx(host[size] + look_us + _by_runtime("perlmutter-gpu", size), abs=0.002)
+    most_us = look_us + 2 * _by_runtime("perlmutter-gpu", 8)
+    assert most_us - 0.33 < device[0] - host[0] < most_us
 
 
 def test_what_libfabric_is_told_not_to_do_with_devices_ends_or_is_said(dryfly: Dryfly, built: Programs) -> None:
