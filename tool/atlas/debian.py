@@ -18,6 +18,7 @@ from atlas.application import FOLDER, Application
 from dryfly.base.errors import RunError
 
 ROOT = FOLDER.parent / ".stamps" / "applications"
+PYPI = ROOT / "pypi"  # packages of PyPI for programs in Debian's Python
 _RUNNER = "openmpi-bin"  # what starts them natively
 _RUNNERS_PROGRAMS = {"orterun", "orted"}
 _BASE = ("dpkg", "g++")  # with what they need: libc, the compiler's own libraries

