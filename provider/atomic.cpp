@@ -179,6 +179,7 @@ ssize_t perform(Endpoint& endpoint, const AtomicCall& call) {
   constexpr bool stable = false;
   if (has_operands_of_its_own(call) && fetches_operands(session, *operation, command)) {
     command.flags |= wire::command_flag::by_dma;
+    check_mapping(session, *endpoint.domain, gpu_of(call.operand) != 0);
     register_buffer(session, *endpoint.domain, call.operand, bytes);
   } else if (endpoint.domain->knows_gpus && call.operation != FI_ATOMIC_READ) {
     copy_from_device(session, endpoint, call.operand, bytes);

@@ -135,7 +135,7 @@ TEST_CASE("a mapping of a device's memory is looked at whenever it is used, but 
   constexpr std::uint64_t lookup_ps = 150'000;
   static char host[8192];
   const auto took = [](const char* name, auto&& call) {
-    const Gpus gpus(name, true);
+    const Gpus gpus(name, true, {{"FI_CXI_DISABLE_NON_INJECT_AMO_IDC", "1"}});
     runtime().lookup_ps = lookup_ps;
     DeviceRig rig;
     const std::uint64_t start = rig.run.now_ps();
@@ -151,8 +151,13 @@ TEST_CASE("a mapping of a device's memory is looked at whenever it is used, but 
   const auto read = [](void* buffer) {
     return [=](fid_ep* endpoint) { return fi_read(endpoint, buffer, 8192, nullptr, 1, 0, 5, nullptr); };
   };
+  const auto add = [](const void* operand) {
+    return
+        [=](fid_ep* endpoint) { return fi_atomic(endpoint, operand, 1, nullptr, 1, 0, 5, FI_INT64, FI_SUM, nullptr); };
+  };
   char* const memory = runtime().memory;
   for (const char* name : {"cuda", "level-zero"}) {
+    CHECK(took(name, add(memory)) == lookup_ps + took(name, add(host)));
     CHECK(took(name, send(memory, 8192)) == lookup_ps + costs.send_fetched_ps);
     CHECK(took(name, send(memory, 8)) == lookup_ps + processor_ps + costs.send_ps);
     CHECK(took(name, receive(memory)) == lookup_ps + costs.receive_ps);

@@ -16,7 +16,7 @@ from dryfly.base.errors import RunError, UserError
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tool"))
 
-from atlas import application, debian, judge, measure, page, process  # noqa: E402
+from atlas import application, debian, install, judge, measure, page, process  # noqa: E402
 from atlas.application import Application  # noqa: E402
 
 _SOLVER: dict[str, Any] = {
@@ -207,6 +207,24 @@ def test_a_wheels_mpi_is_not_given_debians_libraries(monkeypatch: pytest.MonkeyP
     # Others have their launcher from Debian, if not themselves.
     for name in ("pw", "nwchem-scf-mpich", "neuron"):
         assert str(debian.library_folder()) in measure.environment(application.read(name))["LD_LIBRARY_PATH"]
+
+
+def test_what_fits_debians_python_is_installed_beside_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """And not in place of what dryfly's own environment has of it."""
+    ran: list[tuple[str, ...]] = []
+    monkeypatch.setattr(debian, "fetch", lambda _: None)
+    monkeypatch.setattr(debian, "PYPI", tmp_path)
+    monkeypatch.setattr(install, "_run", lambda *command: ran.append(command))
+    monkeypatch.setattr(install.libraries, "select", lambda _: None)
+    install.install(application.read("meep"))
+    assert [command[-2:] for command in ran] == [(str(tmp_path), "matplotlib==3.9.4")]
+    (tmp_path / "matplotlib-3.9.4.dist-info").mkdir()
+    (tmp_path / "matplotlib-3.9.4.dist-info" / "METADATA").write_text("Name: matplotlib\nVersion: 3.9.4\n")
+    install.install(application.read("meep"))
+    assert len(ran) == 1
+    install.install(solver(pypi=["dryfly-has-no-such==1"]))
+    assert "--target" not in ran[-1]
+    assert ran[-1][-1] == "dryfly-has-no-such==1"
 
 
 def test_a_command_that_fails_is_a_sentence(tmp_path: Path) -> None:
