@@ -14,6 +14,14 @@ Completeness completeness_of(std::uint32_t flags) {
   return (flags & command_flag::delivery_complete) != 0 ? Completeness::delivered : Completeness::transmitted;
 }
 
+SourceMemory source_memory_of(const wire::Command& command) {
+  const Kept kept = (command.flags & command_flag::kept_in_own) != 0      ? Kept::in_own
+                    : (command.flags & command_flag::kept_in_region) != 0 ? Kept::in_region
+                                                                          : Kept::nowhere;
+  if ((command.flags & command_flag::attaches) == 0) return SourceMemory{kept};
+  return {Duration{command.attaching_ps}, kept};
+}
+
 RmaKind kind_of(CommandKind kind) {
   if (kind == CommandKind::write) return RmaKind::write;
   if (kind == CommandKind::read) return RmaKind::read;
@@ -139,8 +147,7 @@ void CommandIssuer::send(std::uint32_t slot) {
               .by_dma = (command.flags & command_flag::by_dma) != 0,
               .gpu = command.gpu,
               .complete_when = completeness_of(command.flags),
-              .attaching = (command.flags & command_flag::attaches) != 0 ? Attaching{Duration{command.attaching_ps}}
-                                                                         : Attaching{}});
+              .memory = source_memory_of(command)});
 }
 
 void CommandIssuer::receive(std::uint32_t slot) {

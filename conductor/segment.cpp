@@ -148,15 +148,22 @@ wire::CopyCosts copy_costs(const Spec& spec, std::uint64_t accounts_offset, std:
       .room = MovedMemory::room(memory.rate.bytes_per_s),
       .accounts_offset = accounts_offset,
       .accounts_bytes = round_up(
-          rank::NodeAccounts::bytes({.domains = domains, .sockets = memory.near.sockets()}, ranks), page_bytes),
+          rank::NodeAccounts::bytes(
+              {.domains = domains, .sockets = memory.near.sockets(), .regions = memory.near.limited_regions()}, ranks),
+          page_bytes),
       .domains = domains,
-      .sockets = memory.near.sockets()};
+      .sockets = memory.near.sockets(),
+      .regions = memory.near.limited_regions()};
   if (memory.link_rate.bytes_per_s != 0) costs.nic_ps_per_kib = wire::picoseconds_per_kib(memory.link_rate.bytes_per_s);
   if (!memory.near.is_known()) return costs;
   costs.crossing_room = MovedMemory::room(memory.socket_rate.bytes_per_s);
+  costs.into_region_room = MovedMemory::room(memory.near.into_region().bytes_per_s);
+  costs.out_of_region_room = MovedMemory::room(memory.near.out_of_region().bytes_per_s);
   for (std::uint32_t domain = 0; domain < domains; ++domain) {
     costs.domain_room[domain] = MovedMemory::room(memory.domains[domain].bytes_per_s);
   }
+  costs.own_cached = memory.near.own().count;
+  costs.own_ps_per_kib = wire::picoseconds_per_kib(memory.near.own_rate().bytes_per_s);
   static_assert(wire::distance_count == Nearness::distances);
   for (std::size_t distance = 0; distance < Nearness::distances; ++distance) {
     const Nearness::Way& way = memory.near.way(distance);

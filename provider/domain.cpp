@@ -32,7 +32,7 @@ int close_domain(fid* fid) {
   if (domain->users != 0) return -FI_EBUSY;
   --domain->fabric->users;
   if (domain->registers) domain->registrations.close();
-  domain->attachments.close();
+  domain->peer_copies.close();
   free(domain);
   return 0;
 }
@@ -109,7 +109,7 @@ int open_domain(fid_fabric* fid, fi_info* info, fid_domain** domain_fid, void* c
     domain->registrations.open(costs, settings, paged);
   }
   if (!has_nics)
-    domain->attachments.open(session.channel().header().copies.attaching, session.state().environment.registration);
+    domain->peer_copies.open(session.channel().header().copies.attaching, session.state().environment.registration);
   ++domain->fabric->users;
   *domain_fid = &domain->fid;
   return 0;

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
-#include "provider/attachments.hpp"
 #include "provider/auth_key.hpp"
 #include "provider/fabric.hpp"
+#include "provider/peer_copies.hpp"
 #include "provider/registration.hpp"
 
 namespace dryfly::provider {
@@ -33,7 +33,7 @@ struct Domain {
   bool maps_gpus;           // so that the processor can read and write their memory
   std::uint64_t lookup_ps;  // for asking a GPU's runtime whether a mapping still holds
   Registrations registrations;
-  Attachments attachments;  // of its memory, by others of the node
+  PeerCopies peer_copies;  // of its memory, by others of the node
 };
 
 int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context);

@@ -183,6 +183,7 @@ void handle(const Session& session, Operation& operation, const Event& event) {
     const wire::RankPage& page = rank::NodeAccounts::page_of(channel.header(), channel.rank());
     rank::NodeAccounts(channel.header(), page).moved_by_nic(channel.now(), event.place_length, true);
   }
+  if (event.place_length != 0) channel.page().copier.placed.note(to, event.place_length);
   if (has_payload(event)) {
     const int placed = channel.place(event, to);
     if (placed != 0 && error == 0) error = placed;

@@ -9,6 +9,7 @@
 #include "provider/process.hpp"
 #include "provider/service.hpp"
 #include "provider/transfer.hpp"
+#include "rank/node_accounts.hpp"
 
 namespace dryfly::provider {
 
@@ -142,6 +143,23 @@ std::uint8_t class_of_message(const Endpoint& endpoint, const rank::Channel& cha
   return traffic_class;
 }
 
+// Of the memory that another of the node copies a message out of.
+void tell_of_memory(const rank::Channel& channel, Endpoint& endpoint, const SendCall& call, wire::Command& command) {
+  PeerCopies& copies = endpoint.domain->peer_copies;
+  if (copies.are_attached()) {
+    command.flags |= command_flag::attaches;
+    command.attaching_ps = copies.attach(command.peer, call.buffer, call.length);
+  }
+  const wire::SegmentHeader& header = channel.header();
+  if (header.copies.cached_ps_per_kib[0] == 0) return;
+  const std::uint64_t room = rank::NodeAccounts::cached(header, wire::address_rank(command.peer));
+  const std::uint64_t version =
+      channel.page().copier.placed.version(reinterpret_cast<std::uint64_t>(call.buffer), call.length);
+  const auto within = copies.copy(command.peer, call.buffer, call.length, version, room);
+  if (!within.has_value()) return;
+  command.flags |= *within <= header.copies.own_cached ? command_flag::kept_in_own : command_flag::kept_in_region;
+}
+
 }  // namespace
 
 ssize_t send(Endpoint& endpoint, const SendCall& call) {
@@ -175,10 +193,8 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
   if (!inject) command.gpu = gpu_of(call.buffer);
-  if (!inject && command.gpu == 0 && endpoint.domain->attachments.are_in_use(call.length)) {
-    command.flags |= command_flag::attaches;
-    command.attaching_ps = endpoint.domain->attachments.attach(command.peer, call.buffer, call.length);
-  }
+  const bool by_memory = !endpoint.domain->has_nics() && !inject && command.gpu == 0;
+  if (by_memory && PeerCopies::go_by_memory(call.length)) tell_of_memory(channel, endpoint, call, command);
   const bool fetched = call.length > channel.header().inline_max;
   const std::uint64_t cost_ps = fetched ? channel.header().costs.send_fetched_ps : channel.header().costs.send_ps;
   return push_transfer(session, *operation, command, call.buffer, call.length, !inject, cost_ps);

@@ -22,10 +22,14 @@ class NodeAccounts {
     std::uint64_t memory_ppb;  // of a slow node
     MovedMemory* moved;
 
-    SharedParts shared() const { return {.domains = costs->domains, .sockets = costs->sockets}; }
+    SharedParts shared() const {
+      return {.domains = costs->domains, .sockets = costs->sockets, .regions = costs->regions};
+    }
     std::uint32_t count() const { return shared().count(); }
     MovedMemory& account(std::uint32_t part) const { return moved[part]; }
     std::uint64_t room(std::uint32_t part) const {
+      if (part >= shared().out_of(0)) return costs->out_of_region_room;
+      if (part >= shared().into(0)) return costs->into_region_room;
       if (part >= shared().link(0, 0)) return costs->crossing_room;
       if (costs->room == 0) return 0;
       const std::uint64_t room = part == SharedParts::memory ? costs->room : costs->domain_room[part - 1];
@@ -34,7 +38,7 @@ class NodeAccounts {
   };
 
  public:
-  using Written = WrittenMemory<wire::CopyPlace>;
+  using Written = WrittenMemory<wire::Writer>;
   using Copies = LongCopies<Parts>;
 
   NodeAccounts(wire::SegmentHeader& header, const wire::RankPage& page)
@@ -43,6 +47,15 @@ class NodeAccounts {
         first_(reinterpret_cast<char*>(&header) + costs_.accounts_offset +
                std::uint64_t{share_.node_of_job} * costs_.accounts_bytes) {}
 
+  static wire::RankPage& page_of(wire::SegmentHeader& header, std::uint32_t rank) {
+    return *reinterpret_cast<wire::RankPage*>(reinterpret_cast<char*>(&header) + header.rank_area_offset +
+                                              rank * header.rank_area_stride);
+  }
+  static std::uint32_t rank_of(const wire::SegmentHeader& header, const wire::RankPage& page) {
+    const auto offset =
+        static_cast<std::uint64_t>(reinterpret_cast<const char*>(&page) - reinterpret_cast<const char*>(&header));
+    return static_cast<std::uint32_t>((offset - header.rank_area_offset) / header.rank_area_stride);
+  }
   static const wire::RankPage& page_of(const wire::SegmentHeader& header, std::uint32_t rank) {
     return *reinterpret_cast<const wire::RankPage*>(reinterpret_cast<const char*>(&header) + header.rank_area_offset +
                                                     rank * header.rank_area_stride);
@@ -53,7 +66,9 @@ class NodeAccounts {
     return parts.count() * sizeof(MovedMemory) + sizeof(Written) + sizeof(Copies::Clock) + ranks * sizeof(LongCopy);
   }
 
-  SharedParts parts() const { return {.domains = costs_.domains, .sockets = costs_.sockets}; }
+  SharedParts parts() const {
+    return {.domains = costs_.domains, .sockets = costs_.sockets, .regions = costs_.regions};
+  }
   Written& written() { return *reinterpret_cast<Written*>(first_ + parts().count() * sizeof(MovedMemory)); }
   std::span<LongCopy> places() {
     return {reinterpret_cast<LongCopy*>(reinterpret_cast<char*>(&written()) + sizeof(Written) + sizeof(Copies::Clock)),
@@ -64,10 +79,13 @@ class NodeAccounts {
     return {clock, places(), Parts{&costs_, share_.slow.memory_ppb, reinterpret_cast<MovedMemory*>(first_)}};
   }
 
-  // Of what the rank copies, or has a NIC read.
-  bool stays_in_caches(std::uint64_t bytes) const {
-    return bytes <= (share_.cached != 0 ? share_.cached : costs_.cached);
+  // The longest copy of a rank that stays in caches.
+  static std::uint64_t cached(const wire::SegmentHeader& header, std::uint32_t rank) {
+    return cached(header.copies, page_of(header, rank).share);
   }
+  std::uint64_t cached() const { return cached(costs_, share_); }
+  // Of what the rank copies, or has a NIC read.
+  bool stays_in_caches(std::uint64_t bytes) const { return bytes <= cached(); }
   // What a NIC of the rank reads there, of what is too long for caches, or writes; others have what is left.
   void moved_by_nic(std::uint64_t begin_ps, std::uint64_t bytes, bool writes) {
     if (costs_.nic_ps_per_kib == 0 || (!writes && stays_in_caches(bytes))) return;
@@ -79,11 +97,19 @@ class NodeAccounts {
   static std::uint32_t domain_of(const wire::CopyPlace& place) {
     return place.domain == 0 ? CopyEnd::no_domain : place.domain - 1;
   }
+  // Of a place that is known.
+  static CopyCore core_of(const wire::CopyPlace& place) {
+    return {.region = place.region - 1U, .socket = place.socket};
+  }
   static CopyEnd end_of(const wire::CopyPlace& place) {
-    return {.core_socket = place.socket, .memory_socket = place.memory_socket, .domain = domain_of(place)};
+    return {.memory_socket = place.memory_socket, .domain = domain_of(place)};
   }
 
  private:
+  static std::uint64_t cached(const wire::CopyCosts& costs, const wire::NodeShare& share) {
+    return share.cached != 0 ? share.cached : costs.cached;
+  }
+
   const wire::CopyCosts& costs_;
   const wire::NodeShare& share_;
   char* first_;

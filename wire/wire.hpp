@@ -11,12 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/memory/placed.hpp"
 #include "core/noise/settings.hpp"
 
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 18;
+inline constexpr std::uint32_t version = 19;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -151,20 +152,26 @@ struct CopyCosts {
   std::uint64_t cached;         // bytes: what is not longer than that stays in caches
   std::uint64_t cross_ps;       // a call that copies out of another process's memory
   RegistrationCosts attaching;  // of another process's memory (XPMEM)
-  // Of a core, by distance, in caches and out of memory; 0: not known.
+  // Of a core, what is in its second-level cache, for bytes that are not more than that; by distance, in caches and out
+  // of memory. 0: not known.
+  std::uint64_t own_cached;
+  std::uint64_t own_ps_per_kib;
   std::uint64_t cached_ps_per_kib[distance_count];
   std::uint64_t copied_ps_per_kib[distance_count];
   // With `nodes_share_memory`: bytes for which there is room in an interval of a MovedMemory, of the memory of a node,
-  // of each of its NUMA domains, and of the link between two sockets, each way; 0: it has no rate. And where these lie:
-  // rank/node_accounts.hpp.
+  // of each of its NUMA domains, of the link between two sockets, each way, and of the ways into an L3 region and out
+  // of it; 0: it has no rate. And where these lie: rank/node_accounts.hpp.
   std::uint64_t room;
   std::uint64_t domain_room[domains_max];
   std::uint64_t crossing_room;
+  std::uint64_t into_region_room;
+  std::uint64_t out_of_region_room;
   std::uint64_t nic_ps_per_kib;  // of a payload of a NIC; 0: it takes none of it
   std::uint64_t accounts_offset;
   std::uint64_t accounts_bytes;  // of each node
   std::uint32_t domains;
   std::uint32_t sockets;
+  std::uint32_t regions;  // whose ways in and out have a rate
 };
 
 // What a CXI service has so many of at each NIC, for all processes that use it there.
@@ -392,10 +399,20 @@ struct BatonEnd {
   std::uint64_t at_ps;
   std::atomic<std::uint32_t> count;
 };
-// By the number of its process, from where a rank copies: of its share, once it has copied.
+// By the number of its process, from where a rank copies: of its share, once it has copied; and what has been placed in
+// its memory. How many bytes others have copied of what it has written, by their distance, they write themselves, in
+// turn.
 struct Copier {
   std::uint32_t process;
   CopyPlace at;
+  PlacedMemory placed;
+  std::uint64_t read_bytes[distance_count];
+};
+
+// Who has written what lies in memory that the ranks of a node share.
+struct Writer {
+  CopyPlace at;
+  std::uint32_t rank;
 };
 
 struct alignas(64) RankPage {
@@ -525,6 +542,8 @@ inline constexpr std::uint32_t sets = 1U << 16;       // count, write_back
 inline constexpr std::uint32_t to_device = 1U << 17;  // a receive: the provider brings what lies in its buffers there
 inline constexpr std::uint32_t by_dma = 1U << 11;     // the NIC fetches the payload, however short it is
 inline constexpr std::uint32_t attaches = 1U << 18;   // a send by memory: its target attaches the buffer (XPMEM)
+inline constexpr std::uint32_t kept_in_region = 1U << 19;  // a send by memory: its target's L3 region has it in caches
+inline constexpr std::uint32_t kept_in_own = 1U << 20;     // its target's core has
 }  // namespace command_flag
 
 // An address of an end-point as it travels in fi_av: rank in the upper, index in the lower bits.

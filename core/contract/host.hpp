@@ -86,21 +86,30 @@ struct Envelope {
 // A rendezvous is all three at once.
 enum class Completeness : std::uint8_t { transmitted, delivered, matched };
 
-// What attaching its source's memory takes before a core copies a message out of it; where nothing is attached the
-// kernel copies. It is kept short, for there are as many as messages.
-class Attaching {
+// What a core has of memory that it copies from: nothing, or it is in its region's caches, or in its own.
+enum class Kept : std::uint8_t { nowhere, in_region, in_own };
+
+// How a core finds the memory of its source that it copies a message out of: attached, which takes so long, or else the
+// kernel copies; and what it has of it from before. It is kept short, for there are as many as messages.
+class SourceMemory {
  public:
-  constexpr Attaching() = default;
-  constexpr explicit Attaching(Duration time) : ns_(static_cast<std::uint32_t>(std::min(time.ps / 1000, most_ns))) {}
-  constexpr std::optional<Duration> time() const {
+  constexpr SourceMemory() = default;
+  constexpr explicit SourceMemory(Kept kept) : kept_(static_cast<std::uint32_t>(kept)) {}
+  constexpr SourceMemory(Duration attaching, Kept kept)
+      : ns_(static_cast<std::uint32_t>(std::min(attaching.ps / 1000, most_ns))),
+        kept_(static_cast<std::uint32_t>(kept)) {}
+  constexpr std::optional<Duration> attaching() const {
     return ns_ == by_kernel ? std::nullopt : std::optional{Duration{std::uint64_t{ns_} * 1000}};
   }
+  constexpr Kept kept() const { return static_cast<Kept>(kept_); }
 
  private:
-  static constexpr std::uint32_t by_kernel = ~std::uint32_t{0};
+  static constexpr std::uint32_t by_kernel = (std::uint32_t{1} << 30) - 1;
   static constexpr std::uint64_t most_ns = by_kernel - 1;
-  std::uint32_t ns_ = by_kernel;
+  std::uint32_t ns_ : 30 = by_kernel;
+  std::uint32_t kept_ : 2 = 0;
 };
+static_assert(sizeof(SourceMemory) == 4);
 
 struct SendCommand {
   EndpointId source;
@@ -112,7 +121,7 @@ struct SendCommand {
   bool by_dma = false;   // the payload is not in the command, however short it is
   std::uint8_t gpu = 0;  // of its node, in whose memory the payload is, counted from 1; 0: the host's
   Completeness complete_when = Completeness::transmitted;
-  Attaching attaching{};
+  SourceMemory memory{};
 };
 
 struct ReceiveCommand {

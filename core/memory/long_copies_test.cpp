@@ -34,10 +34,10 @@ class Stand {
   // A copy by a core of that rate, which begins then.
   void add(std::uint64_t begin_ps, std::uint64_t bytes, std::uint64_t rate, std::uint32_t from = 0,
            std::uint32_t to = 0, std::uint32_t domain = CopyEnd::no_domain) {
-    const CopyEnd source{.core_socket = from, .memory_socket = from, .domain = domain};
-    const CopyEnd target{.core_socket = to, .memory_socket = to, .domain = domain};
+    const CopyEnd source{.memory_socket = from, .domain = domain};
+    const CopyEnd target{.memory_socket = to, .domain = domain};
     waiting_.push_back({begin_ps, bytes * 1'000'000 / (rate / 1'000'000),
-                        CopyLoads::through_memory(shared, to, source, target, bytes)});
+                        CopyLoads::through_memory(shared, {.socket = to}, source, target, bytes)});
   }
   void add_nic(std::uint64_t begin_ps, std::uint64_t bytes, std::uint64_t rate) {
     copies().take_first(begin_ps, bytes * 1'000'000 / (rate / 1'000'000), CopyLoads::by_nic(shared, 2, 0, 0, bytes));

@@ -10,19 +10,22 @@
 namespace dryfly::nic {
 namespace {
 
+const std::string near_lines =
+    "node.near.0.latency_ps 100000\nnode.near.0.cached_bytes_per_s "
+    "1000000000\nnode.near.0.memory_bytes_per_s 800000000\n"
+    "node.near.1.latency_ps 300000\nnode.near.1.cached_bytes_per_s "
+    "500000000\nnode.near.1.memory_bytes_per_s 800000000\n"
+    "node.near.2.latency_ps 700000\nnode.near.2.cached_bytes_per_s "
+    "250000000\nnode.near.2.memory_bytes_per_s 250000000\n"
+    "node.near.regions 4\nnode.near.sockets 2\nnode.near.l2_bytes 0\nnode.near.l2_bytes_per_s "
+    "2000000000\nnode.near.l3_bytes 20000\n";
+
 // Two sockets of two L3 regions: 20 and 21 are in the first, 22 in the second, 23 on the other socket. In caches a core
 // copies 1 GB/s in its region, half of it on its socket and a quarter across.
 NicSpec near_and_far() {
   NicSpec spec = TestStand::round_figures();
   spec.memory.copy = {};
-  spec.memory.near = Nearness::read(
-      Spec::parse("node.near.0.latency_ps 100000\nnode.near.0.cached_bytes_per_s "
-                  "1000000000\nnode.near.0.memory_bytes_per_s 800000000\n"
-                  "node.near.1.latency_ps 300000\nnode.near.1.cached_bytes_per_s "
-                  "500000000\nnode.near.1.memory_bytes_per_s 800000000\n"
-                  "node.near.2.latency_ps 700000\nnode.near.2.cached_bytes_per_s "
-                  "250000000\nnode.near.2.memory_bytes_per_s 250000000\n"
-                  "node.near.regions 4\nnode.near.sockets 2\nnode.near.l2_bytes 0\nnode.near.l3_bytes 20000\n"));
+  spec.memory.near = Nearness::read(Spec::parse(near_lines));
   spec.memory.cached = spec.memory.near.cached(4);
   return spec;
 }
@@ -68,19 +71,40 @@ TEST_CASE("what is too long for caches comes out of memory, and across sockets n
 TEST_CASE("the kernel takes its time for each copy out of another process, and attaching it instead takes its own") {
   NicSpec spec = near_and_far();
   spec.memory.cross_copy = {500 * ns};
-  const auto received = [&](Attaching attaching) {
+  const auto received = [&](SourceMemory memory) {
     TestStand stand{spec};
     open_near_and_far(stand, spec);
     stand.nics.receive(receive_of(21, 30));
     SendCommand send = message(20, 21, 5000, 10);
-    send.attaching = attaching;
+    send.memory = memory;
     stand.nics.send(send);
     stand.run();
     return stand.log.front();
   };
   CHECK(received({}) == "5500 received 10 in 30 at 21");
-  CHECK(received(Attaching{{2000 * ns}}) == "7000 received 10 in 30 at 21");
-  CHECK(received(Attaching{{}}) == "5000 received 10 in 30 at 21");  // by an earlier message
+  CHECK(received(SourceMemory{{2000 * ns}, Kept::nowhere}) == "7000 received 10 in 30 at 21");
+  CHECK(received(SourceMemory{{}, Kept::nowhere}) == "5000 received 10 in 30 at 21");  // by an earlier message
+}
+
+TEST_CASE("what the target still has in its caches from before it copies as fast as what a core of its region has") {
+  const NicSpec spec = near_and_far();
+  const auto received = [&](std::uint32_t target, std::uint32_t size, Kept kept) {
+    TestStand stand{spec};
+    open_near_and_far(stand, spec);
+    stand.nics.receive(receive_of(target, 30));
+    SendCommand send = message(20, target, size, 10);
+    send.memory = SourceMemory{kept};
+    stand.nics.send(send);
+    stand.run();
+    return stand.log.front().substr(0, stand.log.front().find(' '));
+  };
+  // Of another region it copies 0.5 GB/s instead of 1; that it sees the message 200 ns later is so in both.
+  CHECK(received(22, 5000, Kept::nowhere) == "10200");
+  CHECK(received(22, 5000, Kept::in_region) == "5200");
+  CHECK(received(22, 5000, Kept::in_own) == "2700");
+  CHECK(received(21, 5000, Kept::nowhere) == received(21, 5000, Kept::in_region));
+  // Out of memory it is where the memory is that counts.
+  CHECK(received(22, 20'000, Kept::nowhere) == received(22, 20'000, Kept::in_own));
 }
 
 TEST_CASE("cores of one socket that copy from the other share the link between the two, each way by itself") {
@@ -103,6 +127,38 @@ TEST_CASE("cores of one socket that copy from the other share the link between t
   const double rate = pairs * 20 * 50'000.0 / static_cast<double>(stand.engine.now().ps) * 1e12;
   CHECK(rate <= 0.5e9);
   CHECK(rate >= 0.45e9);
+}
+
+TEST_CASE("what leaves a region shares the way out of it, what comes there the way in") {
+  NicSpec spec = TestStand::round_figures();
+  spec.memory.copy = {};
+  const std::string ways =
+      "node.near.into_region_bytes_per_s 2000000000\nnode.near.out_of_region_bytes_per_s 1000000000\n";
+  spec.memory.near = Nearness::read(Spec::parse(near_lines + ways));
+  spec.memory.cached = spec.memory.near.cached(4);
+  // Pairs of the first region and the second, each of which would copy 0.5 GB/s; or within one.
+  const auto rate = [&](std::uint32_t pairs, std::uint32_t source_region, std::uint32_t target_region,
+                        std::uint32_t size) {
+    TestStand stand{spec};
+    stand.round_instants = false;
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+      for (const std::uint32_t end : {0, 1}) {
+        stand.nics.open_endpoint(EndpointId{20 + 2 * pair + end}, NicId{1}, NodeId{1}, {.in_memory = true},
+                                 {.core_region = end == 0 ? source_region : target_region, .core_socket = 0});
+      }
+      for (std::uint32_t n = 0; n < 40; ++n) {
+        stand.nics.receive(receive_of(21 + 2 * pair, 30 + n));
+        stand.nics.send(message(20 + 2 * pair, 21 + 2 * pair, size, 10 + n));
+      }
+    }
+    stand.run();
+    return 40.0 * size * pairs / static_cast<double>(std::stoull(stand.log.back())) * 1e9;
+  };
+  CHECK(rate(1, 0, 1, 10'000) == doctest::Approx(0.5e9).epsilon(0.02));
+  CHECK(rate(4, 0, 1, 10'000) == doctest::Approx(1e9).epsilon(0.02));
+  CHECK(rate(4, 0, 0, 10'000) == doctest::Approx(4e9).epsilon(0.02));
+  // By a segment each byte is copied twice, and goes from region to region once.
+  CHECK(rate(4, 0, 1, 4'000) == doctest::Approx(1e9).epsilon(0.03));
 }
 
 TEST_CASE("out of caches it is the memories that are near or far, whatever the cores are") {

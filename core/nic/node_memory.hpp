@@ -50,9 +50,11 @@ struct CopyWay {
   CopyPlace copier{};  // whose core copies
   CopyPlace other{};   // what is copied is its own, or goes there
   bool reads = true;   // the first of these
-  Attaching attaching{};
+  SourceMemory memory{};
 
   const CopyPlace& from() const { return reads ? other : copier; }
+  // Whose caches have what is copied, where those of one have it.
+  const CorePlace& in_caches_of() const { return memory.kept() != Kept::nowhere ? copier.core : from().core; }
   const CopyPlace& to() const { return reads ? copier : other; }
 };
 
@@ -67,7 +69,9 @@ class NodeMemory {
 
   explicit NodeMemory(const NodeMemorySpec& spec)
       : spec_(spec),
-        parts_{.domains = static_cast<std::uint32_t>(spec.domains.size()), .sockets = spec.near.sockets()},
+        parts_{.domains = static_cast<std::uint32_t>(spec.domains.size()),
+               .sockets = spec.near.sockets(),
+               .regions = spec.near.limited_regions()},
         is_shared_(spec.rate.bytes_per_s != 0),
         is_crossed_(spec.near.is_known() && spec.socket_rate.bytes_per_s != 0) {
     DRYFLY_CHECK(parts_.count() <= Copies::parts_max);
@@ -77,7 +81,7 @@ class NodeMemory {
   Copying begin(NodeId node, Instant begin, Bytes size, const CopyWay& way = {}) {
     if (size == Bytes{0}) return {begin};
     if (spec_.gpus.carries(way.ends)) return {begin + spec_.gpus.time(way.ends, size)};
-    const Instant started = begin + spec_.copy + by_kernel(size, way.attaching);
+    const Instant started = begin + spec_.copy + by_kernel(size, way.memory);
     const CopyLoads loads = loads_of(size, way);
     const Duration alone = alone_of(node, size, way);
     if (!is_shared_by(size, way)) return {started + alone};
@@ -96,8 +100,11 @@ class NodeMemory {
   // Whether what it takes depends on others.
   bool is_shared_by(Bytes size, const CopyWay& way) const {
     if (spec_.gpus.carries(way.ends)) return false;
-    if (!stays(size, way.copier)) return is_shared_ || is_crossed_;
-    return is_crossed_ && way.copier.core.socket != way.other.core.socket;
+    const bool by_regions = parts_.regions != 0;
+    if (!stays(size, way.copier)) return is_shared_ || is_crossed_ || by_regions;
+    const CorePlace& from = way.in_caches_of();
+    const CorePlace& to = way.to().core;
+    return (is_crossed_ && from.socket != to.socket) || (by_regions && way.reads && from.region != to.region);
   }
   // A NIC reads a payload of the end-point there from that instant on, or writes it, at the rate of its link and one
   // after the other. What leaves is in caches as what is copied is; what arrives is written to memory.
@@ -141,14 +148,17 @@ class NodeMemory {
         .take_first(started.ps, alone.ps, CopyLoads::by_nic(parts_, place.domain, from, to, size.count));
     until = started + alone;
   }
-  static CopyEnd end_of(const CopyPlace& place) {
-    return {.core_socket = place.core.socket, .memory_socket = place.socket, .domain = place.domain};
-  }
+  static CopyEnd end_of(const CopyPlace& place) { return {.memory_socket = place.socket, .domain = place.domain}; }
+  static CopyCore core_of(const CorePlace& place) { return {.region = place.region, .socket = place.socket}; }
   CopyLoads loads_of(Bytes size, const CopyWay& way) const {
-    const CopyEnd from = end_of(way.from());
-    const CopyEnd to = end_of(way.to());
-    return stays(size, way.copier) ? CopyLoads::in_caches(parts_, from.core_socket, to.core_socket, size.count)
-                                   : CopyLoads::through_memory(parts_, way.copier.core.socket, from, to, size.count);
+    if (stays(size, way.copier)) {
+      const CopyCore from = core_of(way.in_caches_of());
+      CopyCore to = core_of(way.to().core);
+      if (!way.reads) to.region = from.region;  // what a core writes stays in its caches until the other reads it
+      return CopyLoads::in_caches(parts_, from, to, size.count);
+    }
+    return CopyLoads::through_memory(parts_, core_of(way.copier.core), end_of(way.from()), end_of(way.to()),
+                                     size.count);
   }
   // In caches, of what the core there copies.
   bool stays(Bytes size, const CopyPlace& place) const {
@@ -156,7 +166,9 @@ class NodeMemory {
   }
   Duration alone_of(NodeId node, Bytes size, const CopyWay& way) const {
     if (stays(size, way.copier)) {
-      return transmission_time(size, rate_of(true, spec_.near.distance(way.from().core, way.to().core)));
+      const bool in_own = way.memory.kept() == Kept::in_own && spec_.near.is_known();
+      const std::size_t distance = spec_.near.distance(way.in_caches_of(), way.to().core);
+      return transmission_time(size, in_own ? spec_.near.own_rate() : rate_of(true, distance));
     }
     const std::uint32_t here = way.copier.core.socket;
     const bool far = spec_.near.is_known() && (way.from().socket != here || way.to().socket != here);
@@ -164,6 +176,8 @@ class NodeMemory {
     return transmission_time(size, SlowParts::of(rate, SlowParts::share_of(spec_.slow, node)));
   }
   std::uint64_t room(NodeId node, std::uint32_t part) const {
+    if (part >= parts_.out_of(0)) return MovedMemory::room(spec_.near.out_of_region().bytes_per_s);
+    if (part >= parts_.into(0)) return MovedMemory::room(spec_.near.into_region().bytes_per_s);
     if (part >= parts_.link(0, 0)) return is_crossed_ ? MovedMemory::room(spec_.socket_rate.bytes_per_s) : 0;
     const Rate rate = part == SharedParts::memory ? spec_.rate
                       : is_shared_                ? spec_.domains[part - parts_.domain(0)]
@@ -175,8 +189,8 @@ class NodeMemory {
     return stays ? spec_.near.way(distance).cached : spec_.near.way(distance).memory;
   }
   // What does not fit into a segment is copied out of another process's memory.
-  Duration by_kernel(Bytes size, Attaching attaching) const {
-    return size <= spec_.segment_max ? Duration{} : attaching.time().value_or(spec_.cross_copy);
+  Duration by_kernel(Bytes size, SourceMemory memory) const {
+    return size <= spec_.segment_max ? Duration{} : memory.attaching().value_or(spec_.cross_copy);
   }
 
   const NodeMemorySpec& spec_;

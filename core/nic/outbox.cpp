@@ -76,7 +76,7 @@ void Outbox::answer_get(std::uint32_t index) {
   answer.traffic_class = message.answer_class;
   answer.ends = {.from = message.command.gpu, .to = message.target_gpu};
   answer.pages = pages_of(message, message.head);
-  answer.attaching = message.command.attaching;
+  answer.memory = message.command.memory;
   transport_.fetch_and_send(answer, {Step::get_data, index});
 }
 

@@ -56,7 +56,7 @@ struct Journey {
   bool ordered = true;
   CopyEnds ends{};   // of its payload, as far as they are known
   DmaPages pages{};  // from where it is fetched
-  Attaching attaching{};
+  SourceMemory memory{};
 };
 
 // Whose memory a parcel ends in, and how much of it is payload.

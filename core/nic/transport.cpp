@@ -170,7 +170,7 @@ void Transport::copy(const Journey& journey, Parcel parcel) {
                           .copier = copier.at,
                           .other = port(other).at,
                           .reads = reads,
-                          .attaching = journey.attaching}};
+                          .memory = journey.memory}};
   const bool may_begin = !copier.is_copying && copier.later_copies.empty();
   const bool is_free = copier.copies_until <= engine_.now();
   if (may_begin && (is_free || !memory_.is_shared_by(copy.size, copy.way))) {

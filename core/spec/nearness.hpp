@@ -56,12 +56,21 @@ class Nearness {
     result.regions_ = spec.small(fields::node_near_regions);
     result.sockets_ = spec.small(fields::node_near_sockets);
     result.own_ = Bytes{spec.number(fields::node_near_l2_bytes)};
+    if (spec.has(fields::node_near_into_region_bytes_per_s)) {
+      result.into_region_ = Rate{spec.number(fields::node_near_into_region_bytes_per_s)};
+      result.out_of_region_ = Rate{spec.number(fields::node_near_out_of_region_bytes_per_s)};
+    }
+    result.own_rate_ = Rate{spec.number(fields::node_near_l2_bytes_per_s)};
     result.shared_ = Bytes{spec.number(fields::node_near_l3_bytes)};
     return result;
   }
 
   bool is_known() const { return is_known_; }
   std::uint32_t sockets() const { return sockets_; }
+  // Those into which and out of which cores copy no more than that; 0: as much as they ask for.
+  std::uint32_t limited_regions() const { return into_region_.bytes_per_s == 0 ? 0 : regions_; }
+  Rate into_region() const { return into_region_; }
+  Rate out_of_region() const { return out_of_region_; }
   std::size_t distance(CorePlace one, CorePlace other) const {
     if (!is_known_ || one.region == other.region) return 0;
     return one.socket == other.socket ? 1 : across_sockets;
@@ -79,6 +88,9 @@ class Nearness {
   CorePlace of_rank(std::uint32_t local, std::uint32_t per_node) const {
     return of_region(is_known_ ? static_cast<std::uint32_t>(std::uint64_t{local} * regions_ / per_node) : 0);
   }
+  // What a core copies that is in its own second-level cache, and the longest copy that is.
+  Rate own_rate() const { return own_rate_; }
+  Bytes own() const { return Bytes{own_.count / 2}; }
   // The longest copy that stays in caches where a node has so many ranks, in blocks on its regions.
   Bytes cached(std::uint32_t per_node) const {
     if (!is_known_) return cached_;
@@ -94,7 +106,10 @@ class Nearness {
   std::array<Way, distances> ways_{};
   std::uint32_t regions_ = 1;
   std::uint32_t sockets_ = 1;
-  Bytes own_{};
+  Bytes own_{};  // second-level cache
+  Rate own_rate_{};
+  Rate into_region_{};
+  Rate out_of_region_{};
   Bytes shared_{};
   Bytes cached_{};
 };

@@ -10,7 +10,8 @@ constexpr char near_rows[] =
     "node.near.0.latency_ps 40\nnode.near.0.cached_bytes_per_s 28000000\nnode.near.0.memory_bytes_per_s 9000000\n"
     "node.near.1.latency_ps 200\nnode.near.1.cached_bytes_per_s 8000000\nnode.near.1.memory_bytes_per_s 9000000\n"
     "node.near.2.latency_ps 400\nnode.near.2.cached_bytes_per_s 4000000\nnode.near.2.memory_bytes_per_s 4000000\n"
-    "node.near.regions 4\nnode.near.sockets 2\nnode.near.l2_bytes 1000\nnode.near.l3_bytes 16000\n";
+    "node.near.regions 4\nnode.near.sockets 2\nnode.near.l2_bytes 1000\nnode.near.l2_bytes_per_s "
+    "1000000\nnode.near.l3_bytes 16000\n";
 
 }  // namespace
 

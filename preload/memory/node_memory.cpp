@@ -54,6 +54,7 @@ void charge_copy(const void* target, const void* source, std::size_t bytes) {
   if (reads) charge_read(from, bytes);
   if (writes && !reads) charge_written(bytes);
   if (writes) note_writer(to, bytes);
+  if (!writes) note_placed(target, bytes);
   if (!reads && !writes) charge_copied(bytes);
 }
 
@@ -70,7 +71,11 @@ void* watched_memmove(void* target, const void* source, std::size_t bytes) {
 ssize_t watched_process_vm_readv(pid_t process, const iovec* here, unsigned long here_count, const iovec* there,
                                  unsigned long there_count, unsigned long flags) {
   const ssize_t got = process_vm_readv(process, here, here_count, there, there_count, flags);
-  if (got > 0) charge_read_of(process, static_cast<std::size_t>(got));
+  if (got > 0) {
+    const auto from = reinterpret_cast<std::uint64_t>(there->iov_base);
+    charge_read_of(process, from, here, here_count, static_cast<std::size_t>(got));
+    for (std::size_t i = 0; i < here_count; ++i) note_placed(here[i].iov_base, here[i].iov_len);
+  }
   return got;
 }
 

@@ -28,10 +28,14 @@ def table(dryfly: Dryfly, name: str, cores: str, *options: str, sizes: str, more
 def test_pairs_across_sockets_share_the_link(dryfly: Dryfly, how: tuple[str, ...]) -> None:
     """MPICH's copies were held to it in the mean over the ranks of a node: pairs that all cross had 18 of 10 GB/s."""
     cores = "list:" + ":".join(str(core) for core in (*range(8), *range(64, 72)))
+    repetitions, window, pairs = 2, 16, 8
     found = table(dryfly, "mbw_mr", cores, *how, "--set", "node.socket_rate=10 GB/s", sizes="65536:2097152",
-                  more=("-i", "2", "-W", "16"))  # fmt: skip
+                  more=("-c", "-i", str(repetitions), "-W", str(window)))  # fmt: skip
     for size, rate in found.items():
-        assert 9_000 <= rate <= 10_000, f"{size} B: {rate} MB/s"
+        took_us = size * pairs * window * repetitions / rate
+        # What the link carries is kept by intervals of 2^22 ps: what it could have carried before the clock starts, in
+        # the interval in which it does, may come after it.
+        assert 9_000 <= rate <= 10_000 * (1 + 4.2 / took_us), f"{size} B: {rate} MB/s"
 
 
 def test_the_farther_the_slower(dryfly: Dryfly) -> None:
@@ -62,10 +66,48 @@ def test_no_message_is_quicker_for_being_bound_or_across_sockets(size: int, dryf
 
 @pytest.mark.parametrize("how", [SHARED, LINKX], ids=["shared", "linkx"])
 def test_ranks_of_one_region_share_its_cache(how: tuple[str, ...], dryfly: Dryfly) -> None:
-    """Six with 32 MiB between them had as much each: copies of 4 MiB came out of caches, at 83 GB/s."""
-    rate = load("perlmutter-cpu").number("node.near.memory_rate") / 1e6
+    """Six with 32 MiB between them had as much each: copies of 4 MiB came out of caches, at 83 GB/s. Three
+    cores get less than each could have, for what they write goes out of one region, to one NUMA domain."""
+    machine = load("perlmutter-cpu")
+    cores, domains = 3 * machine.number("node.near.memory_rate"), machine.number("node.numa") // 2
+    rate = min(cores, machine.number("compute.cpu.memory_rate") // domains // 2) / 1e6
     crowded = table(dryfly, "mbw_mr", "list:0:1:2:3:4:5", *how, sizes="4194304:4194304", more=("-i", "1", "-W", "2"))
-    assert 0.9 * 3 * rate < crowded[4194304] < 3 * rate
+    assert 0.9 * rate < crowded[4194304] < rate
+
+
+@WAYS
+def test_what_does_not_change_comes_out_of_the_readers_own_caches(how: tuple[str, ...], dryfly: Dryfly) -> None:
+    """osu_bw sends one buffer again and again: LUMI-G has 38 GB/s of 1 MiB wherever the two ranks are, and came out at
+    7.3. With -c each message has other bytes than the one before."""
+    machine = load("perlmutter-cpu")
+    rate, latency, line, own = (
+        machine.number(f"node.near.{row}") / 1e6 for row in ("memory_rate", "memory_latency", "node_line", "l3_rate")
+    )
+    for option, expected in (("--check=0", own), ("-c", rate * latency / line)):
+        found = table(dryfly, "bw", "list:0:64", *how, sizes="1048576:1048576", more=("-i", "2", "-W", "4", option))
+        assert 0.9 * expected < found[1048576] < expected
+
+
+@WAYS
+def test_a_buffer_that_comes_back_is_not_what_it_was(how: tuple[str, ...], dryfly: Dryfly) -> None:
+    """The same bytes to and fro in one buffer: each receive writes it, and the other core has it no more."""
+    machine = load("perlmutter-cpu")
+    rate, latency, line = (machine.number(f"node.near.{row}") for row in ("memory_rate", "memory_latency", "node_line"))
+    job = (*_NODE, "-N", "1", "--ppn", "2", "--cpu-bind", "list:0:64", *how)
+    run = dryfly(*job, "--", ROOT / "programs" / "micro" / "pingpong.c", "bytes=1048576", "count=10").succeeded()
+    found_us = float(run.stdout.split("latency ")[1].split()[0])
+    assert found_us == pytest.approx((1 << 20) / (rate * latency / line) * 1e6, rel=0.05)
+
+
+def test_short_messages_come_out_of_the_second_level_cache(dryfly: Dryfly) -> None:
+    """Of Sapphire Rapids, where that is 3.6 times as fast as the next: up to 1 MiB and its copy in 2 MiB."""
+    machine = load("aurora")
+    own, region = (machine.number(f"node.near.{row}") / 1e6 for row in ("l2_rate", "l3_rate"))
+    job = ("run", "--machine", "aurora", "--compute", "none", "--quiet", "-N", "1", "--ppn", "2", *SHARED)
+    program = ("--", ROOT / "programs" / "benchmark" / "bw.c", "-m", "1048576:2097152", "-i", "2", "-W", "4")
+    found = benchmarks.read(dryfly(*job, "--cpu-bind", "list:1:2", *program).succeeded().stdout)
+    assert 0.9 * own < found[1048576] < own
+    assert 0.9 * region < found[2097152] < region
 
 
 @pytest.mark.parametrize(("memories", "crosses"), [("list:0:0", False), ("list:4:0", True), ("list:0:4", True)])

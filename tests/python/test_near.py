@@ -25,11 +25,11 @@ def test_a_core_sees_two_lines_later_by_where_the_other_is() -> None:
 
 def test_what_comes_from_afar_comes_as_slowly_as_its_lines() -> None:
     lines = near_of("crusher")
-    # 8.9 GB/s with 88 ns to memory, and 107 or 197 ns to the other core.
-    assert lines["node.near.0.cached_bytes_per_s"] == 28 * 10**9
-    assert lines["node.near.1.cached_bytes_per_s"] == 8_900_000_000 * 88 // 107
-    assert lines["node.near.1.memory_bytes_per_s"] == 8_900_000_000
-    assert lines["node.near.2.cached_bytes_per_s"] == 8_900_000_000 * 88 // 197
+    # 22.4 GB/s with 88 ns to memory, and 107 or 197 ns to the other core.
+    assert lines["node.near.0.cached_bytes_per_s"] == 44 * 10**9
+    assert lines["node.near.1.cached_bytes_per_s"] == 22_400_000_000 * 88 // 107
+    assert lines["node.near.1.memory_bytes_per_s"] == 22_400_000_000
+    assert lines["node.near.2.cached_bytes_per_s"] == 22_400_000_000 * 88 // 197
     assert lines["node.near.2.memory_bytes_per_s"] == lines["node.near.2.cached_bytes_per_s"]
 
 
@@ -63,6 +63,19 @@ def test_a_copy_stays_in_the_caches_that_a_rank_has(ranks: int, longest: int) ->
 def test_rows_come_together() -> None:
     with pytest.raises(UserError, match=r"node\.near\.l3_line is not given"):
         near_of("testbed", "node.near.l3_rate=12 GB/s")
+
+
+def test_a_way_into_a_region_comes_with_one_out_of_it() -> None:
+    lines = near_of("crusher")
+    assert (lines["node.near.into_region_bytes_per_s"], lines["node.near.out_of_region_bytes_per_s"]) == (
+        51_200_000_000,
+        25_600_000_000,
+    )
+    assert "node.near.into_region_bytes_per_s" not in near_of("aurora")
+    with pytest.raises(UserError, match=r"into_region and node\.near\.out_of_region: accepted are both or none"):
+        near_of("aurora", "node.near.into_region=50 GB/s")
+    with pytest.raises(UserError, match=r"node\.l3 = 128: accepted are up to 64 L3 regions"):
+        near_of("perlmutter-cpu", "node.near.places=on", "node.l3=128")
 
 
 def test_a_line_from_farther_away_is_no_quicker() -> None:

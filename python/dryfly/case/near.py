@@ -15,7 +15,9 @@ from dryfly.machine.machine import Machine
 from dryfly.machine.names import NodeNames
 from dryfly.machine.node import Node, most_nics, node_of
 
-_ROWS = ("l3_line", "socket_line", "node_line", "memory_latency", "l3_rate", "memory_rate", "l2_size")
+_ROWS = ("l3_line", "socket_line", "node_line", "memory_latency", "l2_rate", "l3_rate", "memory_rate", "l2_size")
+# As many as a node's accounts of what it shares have room for (LongCopies::parts_max).
+_MOST_LIMITED = 64
 # A message is two lines that come one after the other: the one that its reader looks at, and the one that this points
 # to.
 _LINES = 2
@@ -77,9 +79,26 @@ def _near(machine: Machine, placement: Placement) -> list[tuple[str, int | str]]
         lines.append((f"node.near.{distance}.cached_bytes_per_s", cached))
         lines.append((f"node.near.{distance}.memory_bytes_per_s", memory))
     lines += [("node.near.regions", node.l3_regions), ("node.near.sockets", node.sockets)]
-    lines += [("node.near.l2_bytes", rows["l2_size"]), ("node.near.l3_bytes", machine.optional("node.l3_size") or 0)]
+    lines += [("node.near.l2_bytes", rows["l2_size"]), ("node.near.l2_bytes_per_s", rows["l2_rate"])]
+    lines.append(("node.near.l3_bytes", machine.optional("node.l3_size") or 0))
+    lines += _ways_of_regions(machine, node.l3_regions)
     for place in placement.ranks:
         lines.append((f"run.rank.{place.rank}.region", region_of_rank(node, place.local, per_node[place.node])))
+    return lines
+
+
+def _ways_of_regions(machine: Machine, regions: int) -> list[tuple[str, int]]:
+    given = [(row, machine.optional(f"node.near.{row}")) for row in ("into_region", "out_of_region")]
+    lines = [(f"node.near.{row}_bytes_per_s", int(value)) for row, value in given if value is not None]
+    if len(lines) == 1:
+        raise UserError(
+            f"machine {machine.name}: node.near.into_region and node.near.out_of_region: accepted are both or none"
+        )
+    if lines and regions > _MOST_LIMITED:
+        raise UserError(
+            f"machine {machine.name}: node.l3 = {regions}: accepted are up to {_MOST_LIMITED} L3 regions of a node "
+            "with node.near.into_region"
+        )
     return lines
 
 

@@ -230,8 +230,11 @@ FIELDS: dict[str, Field] = {
     "node.near.memory_latency": optional(
         time("", "a cache line comes from the memory of the socket", least=1, most=10**6)
     ),
+    "node.near.l2_rate": optional(rate("", "a core copies what lies in its own second-level cache")),
     "node.near.l3_rate": optional(rate("", "a core copies what lies in the caches of its L3 region")),
     "node.near.memory_rate": optional(rate("", "what lies in the memory of its socket")),
+    "node.near.into_region": optional(rate("", "what cores of an L3 region read from outside of it goes there")),
+    "node.near.out_of_region": optional(rate("", "what they write, and what others read of theirs, goes out of it")),
     "node.near.l2_size": optional(size("", "of a core's second-level cache", most=2**36)),
     "node.cross_copy": optional(time("", "a call of the kernel that copies from another process")),
     "node.xpmem": Field(
