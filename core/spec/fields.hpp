@@ -161,10 +161,10 @@ inline constexpr NumberField node_near_memory_bytes_per_s{{"node.near.I.memory_b
 inline constexpr NumberField node_near_regions{{"node.near.regions"}, 1, 1024};
 inline constexpr NumberField node_near_sockets{{"node.near.sockets"}, 1, 16};
 inline constexpr NumberField node_near_l2_bytes{{"node.near.l2_bytes"}, 0, 68719476736ULL};
-inline constexpr NumberField node_near_into_region_bytes_per_s{{"node.near.into_region_bytes_per_s"}, 1000000, 10000000000000ULL};
-inline constexpr NumberField node_near_out_of_region_bytes_per_s{{"node.near.out_of_region_bytes_per_s"}, 1000000, 10000000000000ULL};
 inline constexpr NumberField node_near_l2_bytes_per_s{{"node.near.l2_bytes_per_s"}, 1000000, 10000000000000ULL};
 inline constexpr NumberField node_near_l3_bytes{{"node.near.l3_bytes"}, 0, 68719476736ULL};
+inline constexpr NumberField node_near_into_region_bytes_per_s{{"node.near.into_region_bytes_per_s"}, 1000000, 10000000000000ULL};
+inline constexpr NumberField node_near_out_of_region_bytes_per_s{{"node.near.out_of_region_bytes_per_s"}, 1000000, 10000000000000ULL};
 inline constexpr NumberField node_cross_copy_ps{{"node.cross_copy_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_xpmem_attach_ps{{"node.xpmem_attach_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField node_xpmem_page_ps{{"node.xpmem_page_ps"}, 0, 1000000000000ULL};

@@ -203,10 +203,10 @@ def _declared() -> list[SpecField]:
         _number("node.near.regions", "NICs", "L3 regions of a node", 1, 1024, optional=True),
         _number("node.near.sockets", "NICs", "and its sockets", 1, 16, optional=True),
         _number("node.near.l2_bytes", "NICs", "second-level cache of a core", 0, 2**36, optional=True),
-        _number("node.near.into_region_bytes_per_s", "NICs", "comes into an L3 region", 10**6, 10**13, optional=True),
-        _number("node.near.out_of_region_bytes_per_s", "NICs", "and goes out of it", 10**6, 10**13, optional=True),
         _number("node.near.l2_bytes_per_s", "NICs", "what it copies that lies there", 10**6, 10**13, optional=True),
         _number("node.near.l3_bytes", "NICs", "cache of an L3 region", 0, 2**36, optional=True),
+        _number("node.near.into_region_bytes_per_s", "NICs", "comes into a region", 10**6, 10**13, optional=True),
+        _number("node.near.out_of_region_bytes_per_s", "NICs", "and goes out of it", 10**6, 10**13, optional=True),
         _number("node.cross_copy_ps", "NICs", "a call of the kernel that copies from another process", 0, 10**12,
                 optional=True),
         _number("node.xpmem_attach_ps", "NICs", "a range of another process's memory is attached, where the kernel "
