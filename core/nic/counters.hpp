@@ -123,6 +123,11 @@ struct Framing {
   Bytes payload_max{2048};
   Bytes header{64};
   Bytes acknowledgement{35};
+
+  // Of a payload: with the headers of its packets.
+  constexpr Bytes on_link(Bytes payload) const {
+    return {payload.count + (payload.count + payload_max.count - 1) / payload_max.count * header.count};
+  }
 };
 
 // Where frames of that size are counted.

@@ -71,6 +71,24 @@ TEST_CASE("a rendezvous is a request, a Get by the target NIC, the data and a do
   }
 }
 
+TEST_CASE("the NIC's Get of a rendezvous leaves a latency of its own after the match, and holds up nothing else") {
+  NicSpec spec = TestStand::round_figures();
+  spec.rendezvous_latency = {500 * ns};
+  TestStand stand{spec};
+  stand.nics.receive(receive_of(2, 20));
+  stand.nics.send(message(0, 2, 100'000, 10));
+  stand.at(1600 * ns, [&] { stand.nics.send(message(2, 0, 8, 11)); });
+  stand.run();
+  // As above up to the match at 1,600; the message the other way passes by the Get, which leaves at 2,100.
+  CHECK(std::ranges::count(stand.log, "4600 received 10 in 20 at 2") == 1);
+  const auto& submitted = stand.network.submitted;
+  REQUIRE(submitted.size() >= 3);
+  CHECK(submitted[1].at == Instant{1700 * ns});
+  CHECK(submitted[1].transfer.size == Bytes{8});
+  CHECK(submitted[2].at == Instant{2100 * ns});
+  CHECK(submitted[2].transfer.size == Bytes{0});
+}
+
 TEST_CASE("the largest eager message is eager, one byte more is a rendezvous") {
   TestStand stand;
   stand.nics.receive(receive_of(2, 20));

@@ -16,6 +16,7 @@
 #include "core/contract/memory.hpp"
 #include "core/contract/network.hpp"
 #include "core/engine/engine.hpp"
+#include "core/nic/answering.hpp"
 #include "core/nic/counters.hpp"
 #include "core/nic/gpu_copies.hpp"
 #include "core/nic/portal.hpp"
@@ -64,7 +65,9 @@ struct NicSpec {
   std::map<NicId, Rate> slow_nics{};  // that have less than their link's rate from and to memory, each way
   Duration reduction_latency{};       // of a reduction engine, for each packet
   TranslationSpec translation{};
-  bool gets_by_nic = true;  // else software issues the Get of every rendezvous (driver: rdzv_get_en)
+  bool gets_by_nic = true;        // else software issues the Get of every rendezvous (driver: rdzv_get_en)
+  Duration rendezvous_latency{};  // a rendezvous is matched until the NIC's Get of it is ready
+  nic::Answering answering{};
 };
 
 struct CollectiveTotals {

@@ -101,9 +101,17 @@ NicSpec nic_spec(const Spec& spec) {
   const std::uint64_t share_ppm = spec.number(fields::nic_list_entries_share_ppm);
   result.list_entries = static_cast<std::uint32_t>(entries * share_ppm / 1'000'000);
   if (spec.has(fields::nic_rendezvous_get)) result.gets_by_nic = spec.text(fields::nic_rendezvous_get) == "on";
+  result.rendezvous_latency = spec.has(fields::nic_rendezvous_latency_ps)
+                                  ? duration(spec, fields::nic_rendezvous_latency_ps)
+                                  : result.egress_latency;
   result.framing.payload_max = Bytes{spec.number(fields::fabric_packet_payload_bytes)};
   result.framing.header = Bytes{spec.number(fields::fabric_packet_header_bytes)};
   result.framing.acknowledgement = Bytes{spec.number(fields::fabric_packet_ack_bytes)};
+  if (spec.has(fields::nic_answer_gap_ps)) {
+    result.answering = {.gap = duration(spec, fields::nic_answer_gap_ps),
+                        .rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)},
+                        .framing = result.framing};
+  }
   if (spec.has(fields::node_socket_latency_ps)) result.socket_latency = duration(spec, fields::node_socket_latency_ps);
   if (spec.has(fields::node_pcie_rate_bytes_per_s)) {
     result.pcie_rate = Rate{spec.number(fields::node_pcie_rate_bytes_per_s)};

@@ -101,6 +101,27 @@ TEST_CASE("a read is a request, and data fetched at the target and placed at the
   CHECK(stand.nics.at_rest());
 }
 
+TEST_CASE("a NIC answers reads one after the other, with a gap between what it sends, and other NICs do not wait") {
+  NicSpec spec = TestStand::round_figures();
+  spec.answering = {.gap = {250 * ns}, .rate = {1'000'000'000}, .framing = spec.framing};
+  TestStand stand{spec};
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 3872, 10));
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 100'000, 11));
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 3872, 12));
+  stand.nics.rma(rma(RmaKind::read, 0, 3, 3872, 13));
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 2048, 14));
+  stand.run();
+  // The reads are there from 1,300 on, each 10 after the one before it, and each is fetched for 300. The second waits
+  // for the first one's two packets, 4,000 on the link, and the gap; the third for 64 KiB of the second in 32 packets,
+  // 67,584, and a gap more. Another NIC, and what is one packet, do not wait.
+  std::vector<std::uint64_t> answers;
+  for (const auto& one : stand.network.submitted) {
+    if (one.transfer.size != Bytes{0}) answers.push_back(one.at.ps / ns);
+  }
+  CHECK(answers == std::vector<std::uint64_t>{1600, 1630, 1640, 5850, 5850 + 67'584 + 250});
+  CHECK(stand.nics.at_rest());
+}
+
 TEST_CASE("a fetching atomic brings its result back, a plain one completes at its acknowledgement") {
   TestStand stand;
   stand.nics.rma(rma(RmaKind::fetching_atomic, 0, 2, 8, 10));

@@ -55,7 +55,10 @@ Transport::Transport(Engine& engine, Carrier& network, const NicSpec& spec, Reci
 void Transport::open(EndpointId endpoint, NicId nic, NodeId node, const MemoryPlace& place,
                      const EndpointSettings& settings) {
   if (endpoint.value >= ports_.size()) ports_.resize(endpoint.value + std::size_t{1});
-  if (nic.value >= next_command_.size()) next_command_.resize(nic.value + std::size_t{1});
+  if (nic.value >= next_command_.size()) {
+    next_command_.resize(nic.value + std::size_t{1});
+    next_answer_.resize(nic.value + std::size_t{1});
+  }
   std::unique_ptr<Port>& at = ports_[endpoint.value];
   DRYFLY_CHECK(!at || at->node == node);
   if (!at) at = std::make_unique<Port>();
@@ -118,16 +121,19 @@ void Transport::send_command(const Journey& journey, Parcel parcel, Fetched fetc
 
 void Transport::send(const Journey& journey, Parcel parcel) {
   if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
-  submit(transfer(journey, parcel));
+  if (parcel.step != Step::get_request) return submit(transfer(journey, parcel));
+  gets_.push(transfer(journey, parcel));
+  schedule(engine_.now() + spec_.rendezvous_latency, Stage::get);
 }
 
 void Transport::fetch_and_send(const Journey& journey, Parcel parcel) {
   if (by_memory(journey.from, journey.to)) return copy(journey, parcel);
   Port& source = port(journey.from);
-  if (!source.place.plain || journey.pages.needed()) {
-    Instant ready = engine_.now() + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
+  const Instant begin = spec_.answering.begin(journey.size, engine_.now(), next_answer_[source.nic.value]);
+  if (begin > engine_.now() || !source.place.plain || journey.pages.needed()) {
+    Instant ready = begin + spec_.dma_read_latency + source.place.crossing + source.place.crossing;
     if (journey.pages.needed()) {
-      ready = ready + paths_.translations().reading(source.nic, journey.pages, journey.size, engine_.now());
+      ready = ready + paths_.translations().reading(source.nic, journey.pages, journey.size, begin);
     }
     source.own_fetch_until = std::max(source.own_fetch_until, ready);
     source.own_fetch.push(transfer(journey, parcel));
@@ -280,6 +286,8 @@ void Transport::handle(Event event) {
     }
     case Stage::fetch:
       return submit(fetch_.pop());
+    case Stage::get:
+      return submit(gets_.pop());
     case Stage::egress:
     case Stage::own_fetch: {
       Port& source = port(endpoint);

@@ -56,9 +56,9 @@ class Transport final : public Handler, public TransferSink {
   // By command of the CPU at `from`: paced, and after the egress latency. Where that CPU does not write commands to the
   // NIC, each is fetched, and a payload after it.
   void send_command(const Journey& journey, Parcel parcel, Fetched fetched);
-  // By the NIC itself, at once.
+  // By the NIC itself: at once, but the Get that the match of a rendezvous has called for, which takes a latency.
   void send(const Journey& journey, Parcel parcel);
-  // By the NIC itself, after fetching the payload from host memory.
+  // By the NIC itself, after fetching the payload from host memory: an answer to a Get (Answering).
   void fetch_and_send(const Journey& journey, Parcel parcel);
   // An acknowledgement is here that the target's NIC could give only when it had placed the payload and read from the
   // memory behind it, as delivery completion asks: flushed() comes as much later.
@@ -107,7 +107,8 @@ class Transport final : public Handler, public TransferSink {
     copies_to_region,  // of the same socket
     copies_to_socket,
     next_copy,
-    look  // at a copy that others slow
+    look,  // at a copy that others slow
+    get
   };
   static constexpr std::array<Stage, Nearness::distances> copies_of = {Stage::copies, Stage::copies_to_region,
                                                                        Stage::copies_to_socket};
@@ -173,10 +174,12 @@ class Transport final : public Handler, public TransferSink {
   bool cores_copy_ = false;                   // some end-point is in memory
   std::vector<std::unique_ptr<Port>> ports_;  // by end-point
   std::vector<Instant> next_command_;         // by NIC: when it may take another
-  Fifo<Arrival> ingress_;                     // these four have one latency each, so one queue serves all NICs
+  std::vector<Instant> next_answer_;          // by NIC: when it may fetch for another
+  Fifo<Arrival> ingress_;                     // these five have one latency each, so one queue serves all NICs
   Fifo<Parcel> settled_;  // their acknowledgements are here, less the latency of the target's ingress
   Fifo<Parcel> handover_;
   Fifo<Transfer> fetch_;
+  Fifo<Transfer> gets_;
   Events events_;
 };
 

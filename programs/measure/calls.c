@@ -1,7 +1,7 @@
 // Calls MPI in the ways whose costs `dryfly mpi measure` counts: each call at several sizes, a few times each. It prints
 // nothing and checks nothing. 8 ranks; a small number of repetitions is enough, for instructions are counted
-// and not timed. With the argument `node`, on four, only what goes
-// through the memory of a node as well.
+// and not timed. With the argument `node`, on four, only what goes through the memory of a node as well; with `wide`, on 16,
+// only blocking collectives.
 #include "collectives.h"
 #include "data.h"
 #include "memory.h"
@@ -20,6 +20,11 @@ int main(int argc, char** argv) {
   right = (rank_of_me + 1) % rank_count;
   mine = calloc(largest, most_ranks);
   theirs = calloc(largest, most_ranks);
+  if (argc > 1 && strcmp(argv[1], "wide") == 0) {
+    wide_collectives();
+    MPI_Finalize();
+    return 0;
+  }
   enum { room = 16 * largest };
   void* attached = malloc(room);
   MPI_Buffer_attach(attached, room);

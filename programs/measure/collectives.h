@@ -66,22 +66,38 @@ static void nonblocking(MPI_Comm comm, int doubles, int each, int root) {
   MPI_Iexscan(ADD(doubles), comm, &pending), wait_for(way++);
 }
 
+static void lay_out(int members, int doubles, int each) {
+  for (int i = 0; i < members; ++i) {
+    counts[i] = each;
+    parts[i] = doubles / members > 0 ? doubles / members : 1;
+    places[i] = i * each;
+  }
+}
+
 static void collectives(MPI_Comm comm, int size, int root) {
   int members;
   MPI_Comm_size(comm, &members);
   const int doubles = size / 8, each = doubles;
   MPI_Datatype types[most_ranks];
   int bytes[most_ranks];
+  lay_out(members, doubles, each);
   for (int i = 0; i < members; ++i) {
-    counts[i] = each;
-    parts[i] = doubles / members > 0 ? doubles / members : 1;
-    places[i] = i * each;
     bytes[i] = i * each * 8;
     types[i] = MPI_DOUBLE;
   }
   blocking(comm, doubles, each, root);
   MPI_Alltoallw(mine, counts, bytes, types, theirs, counts, bytes, types, comm);
   nonblocking(comm, doubles, each, root);
+}
+
+// What libraries choose where ranks are many, such as alltoalls in as many steps as a power of two has bits.
+static void wide_collectives(void) {
+  static const int sizes[] = {8, 64, 512, 8192};
+  for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+    const int doubles = sizes[i] / 8;
+    lay_out(rank_count, doubles, doubles);
+    for (int turn = 0; turn < 2; ++turn) blocking(WORLD, doubles, doubles, 0);
+  }
 }
 
 static void persistent_collectives(int doubles, int each) {

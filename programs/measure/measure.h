@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { most_ranks = 8, window = 4, largest = 32768 };
+enum { most_ranks = 16, window = 4, largest = 32768 };
 
 static int rank_of_me, rank_count, left, right;
 static char *mine, *theirs;

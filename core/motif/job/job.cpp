@@ -49,9 +49,11 @@ JobCosts JobCosts::read(const Spec& spec) {
           .egress = nic.egress_latency,
           .dma_read = nic.dma_read_latency,
           .ingress = nic.ingress_latency,
+          .get = nic.rendezvous_latency,
           .reduction = nic.reduction_latency,
           .reduction_frame = Duration{Wires::read(spec).serialisation_ps(Reductions::packet_bytes)},
           .command_interval = nic.command_interval,
+          .answering = nic.answering,
           .local_latency = Duration{spec.number(fields::node_local_latency_ps)},
           .copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)},
           .cached = nic.memory.cached,
@@ -68,7 +70,7 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
       costs_(costs),
       noises_(noises),
       outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
-               costs.ingress, costs.lead() * 2, cores > 1 && costs.near_by_memory),
+               costs.answering, costs.ingress, costs.lead() * 2, cores > 1 && costs.near_by_memory),
       reductions_(engine, placement, records_, outlets_, *this,
                   {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}),
       peer_links_(costs.gpus, placement),
@@ -327,7 +329,7 @@ void Job::arrive(std::uint32_t message) {
     case Leg::get:
     case Leg::read_request:
       record.leg = record.leg == Leg::get ? Leg::data : Leg::read_data;
-      return outlets_.offer(message, now + costs_.dma_read, now);
+      return outlets_.answer(message, costs_.dma_read, now);
     case Leg::data:
       finish_receive(record.partner, now);
       return forget(message);
@@ -355,7 +357,7 @@ void Job::match(std::uint32_t message, std::uint32_t receive, Instant at) {
   }
   record.partner = receive;
   record.leg = Leg::get;
-  outlets_.offer(message, at + costs_.egress, engine_.now());
+  outlets_.offer(message, at + costs_.get, engine_.now());
 }
 
 void Job::forget(std::uint32_t message) {

@@ -48,9 +48,11 @@ struct JobCosts {
   Duration egress;
   Duration dma_read;
   Duration ingress;
+  Duration get;              // a rendezvous is matched until its Get is ready
   Duration reduction;        // an engine takes for a packet
   Duration reduction_frame;  // a link does
   Duration command_interval;
+  nic::Answering answering;
   Duration local_latency;                           // between cores of a node
   Rate copy_rate;                                   // of one core
   Bytes cached{};                                   // what is not longer never gets as far as the memory

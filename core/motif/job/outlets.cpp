@@ -30,14 +30,15 @@ bool leads_back(Leg leg) { return leg == Leg::get || leg == Leg::read_data; }
 }  // namespace
 
 Outlets::Outlets(const Placement& placement, Carriage& carriage, Records& records, Listener& listener,
-                 Bytes rendezvous_head, Bytes packet, Duration command_interval, Duration ingress, Duration lead,
-                 bool shares)
+                 Bytes rendezvous_head, Bytes packet, Duration command_interval, const nic::Answering& answering,
+                 Duration ingress, Duration lead, bool shares)
     : carriage_(carriage),
       records_(records),
       listener_(listener),
       rendezvous_head_(rendezvous_head),
       packet_(packet),
       command_interval_(command_interval),
+      answering_(answering),
       ingress_(ingress),
       lead_(carriage.answers_later() ? Duration{} : lead),
       part_(carriage.part().count),
@@ -162,6 +163,12 @@ void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
   if (outlet.scheduled) return;
   outlet.scheduled = true;
   listener_.schedule(start, Kind::nic, static_cast<std::uint32_t>(&outlet - outlets_.data()));
+}
+
+void Outlets::answer(std::uint32_t message, Duration fetch, Instant now) {
+  const Record& record = records_[message];
+  Outlet& outlet = outlets_[lanes_[record.lane][leads_back(record.leg) ? record.peer : record.rank]];
+  offer(message, answering_.begin({bytes_on_the_way(record)}, now, outlet.next_answer) + fetch, now);
 }
 
 void Outlets::divide(Record& record, std::uint64_t bytes) {

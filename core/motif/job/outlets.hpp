@@ -18,6 +18,7 @@
 #include "core/motif/job/placement.hpp"
 #include "core/motif/job/porter.hpp"
 #include "core/motif/job/records.hpp"
+#include "core/nic/answering.hpp"
 #include "core/unit/fetch.hpp"
 #include "core/unit/large_pages.hpp"
 #include "core/unit/pool.hpp"
@@ -45,7 +46,8 @@ class Outlets final : private CarriageListener {
   // `shares`: loads may be brought on a second core, which changes nothing but time; only where ranks of a node never
   // send by NICs.
   Outlets(const Placement& placement, Carriage& carriage, Records& records, Listener& listener, Bytes rendezvous_head,
-          Bytes packet, Duration command_interval, Duration ingress, Duration lead, bool shares);
+          Bytes packet, Duration command_interval, const nic::Answering& answering, Duration ingress, Duration lead,
+          bool shares);
 
   // How many loads were.
   std::uint64_t brought_aside() const { return porter_ == nullptr ? 0 : porter_->given(); }
@@ -58,6 +60,8 @@ class Outlets final : private CarriageListener {
   std::uint8_t add_lane(const Placement& placement, const std::vector<std::uint32_t>& nics);
   // The leg that the message is at wants to leave at `ready`.
   void offer(std::uint32_t message, Instant ready, Instant now);
+  // The Get that the message was is at the NIC that has what is asked for, which takes `fetch` to read it.
+  void answer(std::uint32_t message, Duration fetch, Instant now);
   void leave_nic(std::uint32_t nic, Instant now);
   void leave(std::uint32_t message, Instant now) { offer(message, now, now); }
   // Into the cache: which NIC the rank has, and when that is there, the NIC.
@@ -75,6 +79,7 @@ class Outlets final : private CarriageListener {
     Backlog all;
     Backlog packets;  // loads of a single packet, which do not wait for longer ones
     RecordList waiting;
+    Instant next_answer;  // it may begin to fetch for one
     bool scheduled = false;
   };
   // A payload that is longer than the carriage takes at once.
@@ -105,6 +110,7 @@ class Outlets final : private CarriageListener {
   const Bytes rendezvous_head_;
   const Bytes packet_;
   const Duration command_interval_;
+  const nic::Answering answering_;
   const Duration ingress_;
   const Duration lead_;
   const std::uint64_t part_;

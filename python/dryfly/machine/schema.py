@@ -206,6 +206,10 @@ FIELDS: dict[str, Field] = {
         required=False,
         meaning="on: NICs that match issue the Get of a rendezvous themselves; off: their CPUs do (rdzv_get_en)",
     ),
+    "nic.rendezvous_latency": time(
+        "nic.rendezvous_latency_ps", "from the match of a rendezvous to the NIC's Get on the link"
+    ),
+    "nic.answer_gap": time("nic.answer_gap_ps", "from the last byte of what a NIC answers a Get with to the next such"),
     "nic.command_latency": time(
         "nic.command_latency_ps", "from the CPU's store to the command being at the NIC", least=1
     ),

@@ -39,6 +39,9 @@ NODES = 8  # of a rank each; fewer, and MPICH broadcasts in one way only. calls.
 _COUNTED = "0,2,3"  # of a tree of ranks the root, a leaf, and one between
 _COUNTED_WITHIN = "0,3"  # of two nodes with two ranks each
 _WITHIN = "node"  # folder, and argument of calls.c, of the run in which ranks share the memory of their nodes
+_WIDE = "wide"  # and of the one with so many ranks that collectives take other ways
+_WIDE_RANKS = 16
+_COUNTED_WIDE = "0,6,15"
 _INTERVAL = struct.Struct("=HBBIQII")  # Interval of preload/clock/software.cpp
 _OF_SCHEDULE = 0x8000  # wire::software_of_schedule
 _PROCESSOR = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "erms", "fsrm")
@@ -78,10 +81,13 @@ def measure(library: MpiLibrary) -> SoftwareTable:
         count = str(native(COUNTER))
         command = (count, f"--ranks={_COUNTED}", *program.command)
         _count(Case(program=command, nodes=NODES, mpi=library.name), folder)
-        within = folder / _WITHIN
-        within.mkdir()
-        command = (count, f"--ranks={_COUNTED_WITHIN}", *program.command, _WITHIN)
-        _count(Case(program=command, nodes=2, ppn=2, on_node="shared", mpi=library.name), within)
+        for name, ranks, case in (
+            (_WIDE, _COUNTED_WIDE, Case(program=(), nodes=_WIDE_RANKS, mpi=library.name)),
+            (_WITHIN, _COUNTED_WITHIN, Case(program=(), nodes=2, ppn=2, on_node="shared", mpi=library.name)),
+        ):
+            (folder / name).mkdir()
+            command = (count, f"--ranks={ranks}", *program.command, name)
+            _count(replace(case, program=command), folder / name)
         return table_of(library, folder)
 
 
@@ -107,14 +113,15 @@ def _count(case: Case, folder: Path) -> None:
 
 
 def table_of(library: MpiLibrary, folder: Path) -> SoftwareTable:
-    """Of what its ranks have written into the folder. Kinds that the network has too are taken from there."""
+    """Of what its ranks have written into the folder. Kinds that 8 ranks on a node each have are taken from these."""
     counted, in_blocks = _read(sorted(folder.glob("intervals-*.bin")))
     if not counted:
         raise UserError(f"{library.name} cannot be measured: no MPI call of it was counted")
-    within, _ = _read(sorted(folder.glob(f"{_WITHIN}/intervals-*.bin")))
-    for call, intervals in within.items():
-        for interval, sizes in intervals.items():
-            counted[call].setdefault(interval, sizes)
+    for name in (_WIDE, _WITHIN):
+        more, _ = _read(sorted(folder.glob(f"{name}/intervals-*.bin")))
+        for call, intervals in more.items():
+            for interval, sizes in intervals.items():
+                counted[call].setdefault(interval, sizes)
     return SoftwareTable(
         library=library.name,
         build=build_of(library),
