@@ -182,5 +182,7 @@ def test_without_any_library_the_command_to_get_one_is_named() -> None:
         mpi.select(None)
     with pytest.raises(UserError, match='unknown MPI library "intel"'):
         mpi.select("intel")
+    with pytest.raises(UserError, match=r'mpich==9\.9 is not set up; run "dryfly mpi add mpich==9\.9" first'):
+        mpi.select("mpich==9.9")
     with pytest.raises(UserError, match="unknown MPI library"):
         mpi.remove("../../x")

@@ -73,7 +73,7 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
         "metavar": "FORM", "help": "NIC of each rank: closest, list:0:1, map_nic:0,1.",
         "shell_complete": complete.words("none", "closest")}),
     "mpi": (["--mpi"], {
-        "metavar": "NAME", "help": 'One of "dryfly mpi list"; default: the newest MPICH.',
+        "metavar": "NAME", "help": 'One of "dryfly mpi list", a family, or mpich==5.0.2; default: the newest MPICH.',
         "shell_complete": complete.libraries}),
     "provider": (["--provider"], {
         "type": click.Choice(PROVIDERS),

