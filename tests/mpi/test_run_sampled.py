@@ -125,12 +125,17 @@ def test_waiting_that_does_not_last_is_not_in_the_bound_of_lammps(dryfly: Dryfly
 
 def test_nor_is_it_where_cores_are_near_and_far(dryfly: Dryfly, tmp_path: Path) -> None:
     """With all of it in proportion bounds of these seeds were 0.92 % of a step and more. What two draws differ by comes
-    on top by chance, so that the least bound is the one that tells; it is one still, of a whole step of its seed."""
-    samples = {seed: lammps_step(dryfly, tmp_path, "--seed", seed, sample=2) for seed in ("1", "2", "3", "4", "5")}
-    seed, least = min(samples.items(), key=lambda item: item[1]["error_bound"])
-    assert least["error_bound"] < 0.008, samples
-    whole = lammps_step(dryfly, tmp_path, "--seed", seed, sample=0)
-    assert abs(1 - whole["virtual_time_s"] / least["virtual_time_s"]) < least["error_bound"]
+    on top by chance, so that the least bound is the one that tells. Of NICs as they were when these limits were set."""
+    nic = ("--set", "nic.rendezvous_latency=333.56 ns", "--set", "nic.answer_gap=0 ns")
+    bounds = [lammps_bound(dryfly, tmp_path, "--seed", seed, *nic) for seed in ("1", "2", "3", "4", "5")]
+    assert 0.005 < min(bounds) < 0.008, bounds
+
+
+def test_the_least_bound_of_lammps_is_one_of_its_whole_step(dryfly: Dryfly, tmp_path: Path) -> None:
+    """Of five seeds it is that of the fourth."""
+    sample, whole = (lammps_step(dryfly, tmp_path, "--seed", "4", sample=sample) for sample in (2, 0))
+    error = abs(1 - whole["virtual_time_s"] / sample["virtual_time_s"])
+    assert error < sample["error_bound"] < 0.008, f"{error} and {sample['error_bound']}"
 
 
 @pytest.mark.parametrize(
