@@ -147,12 +147,16 @@ Load Outlets::load_of(std::uint32_t message, Instant start) const {
           .ordered = record.leg == Leg::eager || record.leg == Leg::request};
 }
 
+Outlets::Outlet& Outlets::outlet_of(const Record& record) {
+  return outlets_[lanes_[record.lane][leads_back(record.leg) ? record.peer : record.rank]];
+}
+
 void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
   Record& record = records_[message];
   const std::uint64_t bytes = bytes_on_the_way(record);
   // A payload in parts has no leg behind the one that is divided.
   if (bytes > part_) divide(record, bytes);
-  Outlet& outlet = outlets_[lanes_[record.lane][leads_back(record.leg) ? record.peer : record.rank]];
+  Outlet& outlet = outlet_of(record);
   const bool overtakes = bytes <= packet_.count && !carriage_.answers_later();
   const Instant start = ready + Duration{(overtakes ? outlet.packets : outlet.all).left_ps(ready.ps)};
   if (outlet.waiting.first == no_record || overtakes) {
@@ -167,8 +171,7 @@ void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
 
 void Outlets::answer(std::uint32_t message, Duration fetch, Instant now) {
   const Record& record = records_[message];
-  Outlet& outlet = outlets_[lanes_[record.lane][leads_back(record.leg) ? record.peer : record.rank]];
-  offer(message, answering_.begin({bytes_on_the_way(record)}, now, outlet.next_answer) + fetch, now);
+  offer(message, answering_.begin({bytes_on_the_way(record)}, now, outlet_of(record).next_answer) + fetch, now);
 }
 
 void Outlets::divide(Record& record, std::uint64_t bytes) {

@@ -100,6 +100,7 @@ class Outlets final : private CarriageListener {
   void take(std::uint64_t least);
   void divide(Record& record, std::uint64_t bytes);
   void add_lane(LargeVector<std::uint32_t> nics);
+  Outlet& outlet_of(const Record& record);
   Load load_of(std::uint32_t message, Instant start) const;
   std::uint64_t bytes_on_the_way(const Record& record) const;
   const Parts& parts(const Record& record) const { return parts_[static_cast<std::uint32_t>(record.bytes)]; }
