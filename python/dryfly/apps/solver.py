@@ -6,7 +6,6 @@ The BLAS is not linked: the program is told where the libraries of this Python e
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import os
 import re
 import subprocess
@@ -87,6 +86,8 @@ def _messages(command: list[str]) -> str:
 
 def blas_libraries() -> list[str]:
     """Those that pip has installed beside dryfly."""
+    import importlib.metadata  # takes 30 ms, and runs import this module
+
     found = []
     for package, pattern in _BLAS.items():
         try:

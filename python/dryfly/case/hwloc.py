@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
-from xml.sax.saxutils import quoteattr
 
 from dryfly.machine import gpus
 from dryfly.machine.machine import Machine
@@ -129,7 +128,7 @@ class _Tree:
     def _device(self, domain: int, bus: int, kind: str, speed: str, name: str, more: str = "") -> Iterator[str]:
         bridge = f'bridge_type="0-1" depth="0" bridge_pci="{domain:04x}:[{bus:02x}-{bus:02x}]"'
         yield f'<object type="Bridge" gp_index="{next(self._ids)}" {bridge}>'
-        address = f'pci_busid="{domain:04x}:{bus:02x}:00.0" pci_type={quoteattr(kind)}'
+        address = f'pci_busid="{domain:04x}:{bus:02x}:00.0" pci_type="{kind}"'
         yield f'<object type="PCIDev" gp_index="{next(self._ids)}" {address} pci_link_speed="{speed}">'
         yield f'<object type="OSDev" gp_index="{next(self._ids)}" {name}>{more}</object>'
         yield "</object></object>"

@@ -13,18 +13,14 @@ import shutil
 import tarfile
 import tempfile
 import tomllib
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
+from dryfly.mpi import elf
 from dryfly.mpi.libraries import MpiLibrary
 
 _AT_A_TIME_S = 60.0
@@ -156,6 +152,9 @@ def _installed_or_fetched(library: MpiLibrary, family: _Family, work: Path) -> t
 
 
 def _fetch(url: str, sha256: str, library: MpiLibrary, family: _Family) -> bytes:
+    import urllib.error  # with its request it takes 15 ms to import, and runs import this module
+    import urllib.request
+
     instead = (
         f'install an {family.title} with Fortran (Debian: {family.packages}) and run "dryfly mpi fortran '
         f'{library.name} --from PREFIX"'
@@ -191,25 +190,16 @@ def _missing(found: _Found, library: MpiLibrary) -> list[str]:
     needed: set[str] = set()
     there: set[str] = set()
     for path in (*found.libraries, *_parts(library)):
-        for name, defined in _symbols(path):
-            if defined:
-                there.add(name)
-            elif path in found.libraries and name.startswith(_OURS):
-                needed.add(name)
+        symbols = elf.symbols(path)
+        there |= symbols.defined
+        if path in found.libraries:
+            needed |= {name for name in symbols.wanted if name.startswith(_OURS)}
     return sorted(needed - there)
 
 
 def _parts(library: MpiLibrary) -> list[Path]:
     libmpi = Path(library.libmpi)
     return [libmpi, *sorted(libmpi.parent.glob("libopen-pal.so.*"))]
-
-
-def _symbols(path: Path) -> Iterator[tuple[str, bool]]:
-    with path.open("rb") as file:
-        table = ELFFile(file).get_section_by_name(".dynsym")
-        if isinstance(table, SymbolTableSection):
-            for symbol in table.iter_symbols():
-                yield symbol.name, symbol["st_shndx"] != "SHN_UNDEF"
 
 
 def _assemble(target: Path, found: _Found, library: MpiLibrary, family: _Family) -> None:

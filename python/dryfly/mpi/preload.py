@@ -13,9 +13,6 @@ import re
 import struct
 from pathlib import Path
 
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from dryfly.base.files import write_whole
 from dryfly.base.paths import PRELOAD, cache_folder, native
 
@@ -38,6 +35,10 @@ def for_library(libmpi: Path) -> Path:
 
 def wrappers(path: Path) -> dict[str, int]:
     """The wrappers of MPI_ and PMPI_ functions, and where in the file their symbols are."""
+    # Takes longer to import than it is worth to the many runs that find a copy.
+    from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import SymbolTableSection
+
     with path.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
         assert isinstance(table, SymbolTableSection), f"{path} has no table of symbols"

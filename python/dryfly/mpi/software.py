@@ -29,6 +29,7 @@ BOUNDARIES = (
     "call", "inject", "send_short", "send_eager", "send_long", "receive", "peek", "write", "read", "atomic", "poll",
     "sent", "arrived", "done", "counter", "memory",
 )  # fmt: skip
+_PLACES = {name: place for place, name in enumerate(BOUNDARIES)}
 _SQUARE = 17  # rank::boundary_count
 _ASSUMED = 1 << 31
 _LARGEST = _ASSUMED - 1
@@ -265,15 +266,15 @@ class Charges:
     the mean of those that are."""
 
     def __init__(self, table: SoftwareTable) -> None:
-        self.calls = {call: _filled(intervals) for call, intervals in sorted(table.calls.items())}
+        self.calls = {call: _Costs(intervals) for call, intervals in sorted(table.calls.items())}
         self.others = _of_unknown_call(table.calls)
 
     def cost(self, call: str, interval: Interval) -> tuple[Cost, str]:
         """And how it is known: counted, by the mean of the call's, or by that of the others'."""
         call = call.removesuffix("_c")  # with large counts it is the plain one in all else
         if call not in self.calls:
-            return self.others[interval], "others"
-        cost = self.calls[call][interval]
+            return self.others.of(interval), "others"
+        cost = self.calls[call].of(interval)
         return cost, "counted" if cost.seen else "call"
 
 
@@ -282,7 +283,7 @@ def encoded(table: SoftwareTable, prices: Prices) -> bytes:
     charges = Charges(table)
     sums = table.reductions.get(SUMS, 0.0)
     rows = [_row("", charges.others, prices, sums)]
-    rows += [_row(call, intervals, prices, sums) for call, intervals in charges.calls.items()]
+    rows += [_row(call, costs, prices, sums) for call, costs in charges.calls.items()]
     reductions = [_reduction_row(name, per_kib, prices, sums) for name, per_kib in sorted(table.reductions.items())]
     head = struct.pack("=8sQQ", _FORMAT, len(rows), len(reductions))
     packing = _packing_row(table.pack, prices) + _packing_row(table.unpack, prices)
@@ -323,17 +324,23 @@ def _mean(costs: list[Cost]) -> Cost:
     return Cost(instructions=instructions, per_kib=0.0, seen=0)
 
 
-def _filled(intervals: Mapping[Interval, Cost]) -> dict[Interval, Cost]:
-    usual = _mean([cost for (start, end), cost in intervals.items() if not {start, end} <= LOOKS])
-    return {(start, end): intervals.get((start, end), usual) for start in BOUNDARIES for end in BOUNDARIES}
+class _Costs:
+    """Of a call: of its intervals, and the mean of them for any other."""
+
+    def __init__(self, intervals: Mapping[Interval, Cost]) -> None:
+        self.intervals = intervals
+        self.usual = _mean([cost for (start, end), cost in intervals.items() if not {start, end} <= LOOKS])
+
+    def of(self, interval: Interval) -> Cost:
+        return self.intervals.get(interval, self.usual)
 
 
-def _of_unknown_call(calls: Mapping[str, Mapping[Interval, Cost]]) -> dict[Interval, Cost]:
+def _of_unknown_call(calls: Mapping[str, Mapping[Interval, Cost]]) -> _Costs:
     of_interval: dict[Interval, list[Cost]] = {}
     for intervals in calls.values():
         for interval, cost in intervals.items():
             of_interval.setdefault(interval, []).append(cost)
-    return _filled({interval: _mean(costs) for interval, costs in of_interval.items()})
+    return _Costs({interval: _mean(costs) for interval, costs in of_interval.items()})
 
 
 def _data_ps_per_kib(call: str, cost: Cost, prices: Prices, sums: float) -> int:
@@ -349,13 +356,17 @@ def reduces(call: str) -> bool:
     return "reduce" in call.lower() or "scan" in call.lower()
 
 
-def _row(call: str, intervals: Mapping[Interval, Cost], prices: Prices, sums: float) -> bytes:
-    numbers = [0] * (2 * _SQUARE * _SQUARE)
-    for (start, end), cost in intervals.items():
-        at = 2 * (BOUNDARIES.index(start) * _SQUARE + BOUNDARIES.index(end))
+def _row(call: str, costs: _Costs, prices: Prices, sums: float) -> bytes:
+    def numbers_of(cost: Cost) -> list[int]:
         ps = min(round(cost.instructions * prices.instruction_ps), _LARGEST)
-        numbers[at] = ps | (_ASSUMED if cost.seen == 0 else 0)
-        numbers[at + 1] = _data_ps_per_kib(call, cost, prices, sums)
+        return [ps | (_ASSUMED if cost.seen == 0 else 0), _data_ps_per_kib(call, cost, prices, sums)]
+
+    places = len(BOUNDARIES)
+    to_any = numbers_of(costs.usual) * places + [0, 0] * (_SQUARE - places)
+    numbers = to_any * places + [0] * len(to_any) * (_SQUARE - places)
+    for (start, end), cost in costs.intervals.items():
+        at = 2 * (_PLACES[start] * _SQUARE + _PLACES[end])
+        numbers[at : at + 2] = numbers_of(cost)
     return struct.pack(f"=48s{len(numbers)}I", call.encode(), *numbers)
 
 

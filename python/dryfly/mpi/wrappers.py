@@ -97,12 +97,14 @@ class _Search:
         inherited = loading.folders_of(os.environ.get("LD_LIBRARY_PATH"))
         queue, seen = [file], {file}
         for each in queue:
-            names, own_folders = elf.needed(each)
-            parts = [name for name in names if system.is_part_of_mpi(name)]
+            facts = elf.read(each)
+            if facts is None:
+                continue
+            parts = [name for name in facts.needed if system.is_part_of_mpi(name)]
             if parts:
                 self.families |= {system.family_of(name) for name in parts} - {""}
                 return True
-            found = (loading.find(name, (*own_folders, *inherited)) for name in names)
+            found = (loading.find(name, (*facts.search_path, *inherited)) for name in facts.needed)
             fresh = {path for path in found if path is not None} - seen
             seen |= fresh
             queue += sorted(fresh)

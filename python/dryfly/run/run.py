@@ -22,8 +22,8 @@ from dryfly.case.resolve import with_counted_software
 from dryfly.machine.names import NodeNames
 from dryfly.mpi import launchers, software, system
 from dryfly.mpi.libraries import MpiLibrary
-from dryfly.result import capture, counters, result, software_spent, summary
 from dryfly.result import compute_recording as recording
+from dryfly.result import counters, result, software_spent, summary
 from dryfly.run import processes as job
 from dryfly.run import progress
 from dryfly.run.runner import Runner
@@ -215,6 +215,8 @@ def _software_of(table: software.SoftwareTable | None, bound: BoundCase, folder:
 
 def _check_recording(runner: Runner) -> None:
     if runner.trace is not None:
+        from dryfly.result import capture
+
         capture.check_target("--trace", runner.trace, folder=False)
     if runner.record is not None:
         from dryfly.result import tables
@@ -226,6 +228,8 @@ def _write_recording(
     bound: BoundCase, final: result.Json, spent: Sequence[software_spent.ByKind], folder: Path, runner: Runner,
     counted: Sequence[str],
 ) -> None:  # fmt: skip
+    from dryfly.result import capture
+
     names = NodeNames(bound.machine)
     recorded = capture.load(folder, {names.number(node): names.name(node) for node in bound.placement.nodes})
     if runner.trace is not None:
