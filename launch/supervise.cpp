@@ -314,7 +314,7 @@ void Supervisor::attached_ended(int index) {
   if (!ending) {
     state.lost_sight = true;
   } else if (!ending->clean()) {
-    outcome_.conclude_by(*ending, process.rank, process.pid);
+    conclude_by(*ending, process.rank, process.pid);
   } else if (phase(process.rank) == Phase::initialised) {
     outcome_.expect_more("early rank " + std::to_string(process.rank), 1);
   }
@@ -346,7 +346,7 @@ void Supervisor::rank_ended(int rank, const Ending& ending) {
   }
   if (!ending.clean()) {
     const auto hidden = state.lost_sight && !ending.by_signal ? signal_in_exit_code(ending.value) : std::nullopt;
-    outcome_.conclude_by(hidden ? Ending{true, *hidden} : ending, rank, state.process.pid);
+    conclude_by(hidden ? Ending{true, *hidden} : ending, rank, state.process.pid);
   } else if (phase(rank) == Phase::untouched) {
     ended_without_mpi_ = rank;
     check_pmi();
@@ -354,6 +354,13 @@ void Supervisor::rank_ended(int rank, const Ending& ending) {
     outcome_.expect_more("early rank " + std::to_string(rank), 1);
   }
   send_answers();
+}
+
+void Supervisor::conclude_by(const Ending& ending, int rank, pid_t pid) {
+  if (ending.by_signal && foreign_) look_at_starter();
+  // Killed, it takes the ranks along.
+  if (ending.by_signal && starter_killed_) return outcome_.conclude_presumed();
+  outcome_.conclude_by(ending, rank, pid);
 }
 
 void Supervisor::start_foreign() {
@@ -429,10 +436,16 @@ void Supervisor::answer_with(int rank, const std::vector<std::string>& pmix, int
 
 void Supervisor::starter_ended() {
   take_reports();
+  look_at_starter();
+}
+
+void Supervisor::look_at_starter() {
+  if (starter_process_.pidfd < 0 || outcome_.decided()) return;
   const auto ending = ending_of(starter_process_.pidfd, starter_process_.pid);
-  if (outcome_.decided() || !ending) return;
+  if (!ending) return;
   close(starter_process_.pidfd);
   starter_process_.pidfd = -1;
+  starter_killed_ = ending->by_signal;
   // Killed, it takes the shims along; otherwise it mostly ends because one of them has.
   if (!outcome_.presumes() || ending->by_signal) outcome_.presume(starter_line(*ending), 1);
 }

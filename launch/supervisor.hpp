@@ -79,7 +79,9 @@ class Supervisor {
   void take_report(const ForeignReport& report);
   void answer_shim(int rank);
   void answer_with(int rank, const std::vector<std::string>& pmix, int pmi_fd);
+  void conclude_by(const Ending& ending, int rank, pid_t pid);
   void starter_ended();
+  void look_at_starter();
   void let_starter_end();
 
   const Plan& plan_;
@@ -102,6 +104,7 @@ class Supervisor {
   std::unique_ptr<Starter> starter_;
   std::unique_ptr<ForeignRanks> foreign_;
   Spawned starter_process_;
+  bool starter_killed_ = false;
 };
 
 }  // namespace dryfly::launch

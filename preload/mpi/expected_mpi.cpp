@@ -103,6 +103,14 @@ void refuse_old_split_type(long type) {
       program_invocation_name);
 }
 
+void refuse_group_over_linkx(unsigned long members) {
+  if (members < 2 || getenv("DRYFLY_LINKED") == nullptr) return;
+  end_all(
+      "dryfly: %s makes a communicator from a group (MPI_Comm_create_from_group, as sessions do), which Open MPI does "
+      "not come out of over LINKx: leave out --provider linkx\n",
+      program_invocation_name);
+}
+
 void end_for_progress_thread() {
   end_all(
       "dryfly: the MPI library of %s starts a progress thread, whose polls would move virtual time as this "

@@ -25,6 +25,10 @@ void refuse_second_mpi(const void* function);
 // before 4.2: to it that is MPIX_COMM_TYPE_NEIGHBORHOOD, and since then MPI_COMM_TYPE_RESOURCE_GUIDED.
 void refuse_old_split_type(long type);
 
+// Ends them with a sentence where a communicator is made from a group of several ranks over LINKx
+// (docs/guide/linkx.md): Open MPI does not come out of it, and takes all of the computer's memory meanwhile.
+void refuse_group_over_linkx(unsigned long members);
+
 // Ends this process, and so the run, with a sentence: the MPI library starts a thread of its own that polls. What such
 // a thread finds, and when, would depend on the computer, and it keeps virtual time from standing still or moving on.
 [[noreturn]] void end_for_progress_thread();

@@ -56,9 +56,8 @@ bool is_everybody(const pmix::Process* members, std::size_t count) {
 
 // No wish but whether to collect: MPI_Init has one of each.
 bool is_barrier(const pmix::Info* wishes, std::size_t count) {
-  return std::all_of(wishes, wishes + count, [](const pmix::Info& wish) {
-    return strncmp(wish.key, collect_key, sizeof wish.key) == 0;
-  });
+  return std::all_of(wishes, wishes + count,
+                     [](const pmix::Info& wish) { return strncmp(wish.key, collect_key, sizeof wish.key) == 0; });
 }
 
 }  // namespace
@@ -91,8 +90,8 @@ DRYFLY_EXPORT int PMIx_Fence_nb(const pmix::Process* members, std::size_t count,
                                 std::size_t wish_count, FenceDone done, void* given) {
   using Fence = int (*)(const pmix::Process*, std::size_t, const pmix::Info*, std::size_t, FenceDone, void*);
   static const auto real = reinterpret_cast<Fence>(next_pmix_function("PMIx_Fence_nb"));
-  const bool meets = Nesting::inside() && is_in_virtual_time() && is_everybody(members, count) &&
-                     is_barrier(wishes, wish_count);
+  const bool meets =
+      Nesting::inside() && is_in_virtual_time() && is_everybody(members, count) && is_barrier(wishes, wish_count);
   if (!meets || done == nullptr) return real(members, count, wishes, wish_count, done, given);
   meet(meeting_of_fences, dryfly_self.header->rank_count);
   done(pmix::success, given);

@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "preload/export.hpp"
+#include "preload/mpi/expected_mpi.hpp"
 #include "preload/pmix/meeting.hpp"
 #include "preload/pmix/modex_calls.hpp"
 #include "preload/rank.hpp"
@@ -140,6 +141,7 @@ DRYFLY_EXPORT int PMIx_Group_construct(const char* name, const pmix::Process* me
   static const auto real = reinterpret_cast<Construct>(next_pmix_function("PMIx_Group_construct"));
   if (!belongs_to_run()) return real(name, members, count, wishes, wish_count, results, result_count);
   if (dryfly_self.attached.load(std::memory_order_acquire) == 0 || name == nullptr) return pmix::not_supported;
+  refuse_group_over_linkx(count);
 
   // The two sides of an intercommunicator name the members in different orders.
   std::uint64_t sum_of_members = 0;

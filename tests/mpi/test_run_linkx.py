@@ -76,6 +76,16 @@ def test_two_links_repeat_and_follow_the_seed(dryfly: Dryfly, built: Programs) -
     assert {row["index"] for row in runs[0].results["nics"]} == {0, 1}
 
 
+# Open MPI would take all of the computer's memory, and not end.
+@pytest.mark.parametrize("program", [("groups.c",), ("sessions.c", "oc")])
+def test_communicators_from_groups_are_refused(program: tuple[str, ...], dryfly: Dryfly, built: Programs) -> None:
+    name, *arguments = program
+    run = dryfly("run", "-N", "1", "--ppn", "2", *_LINKX, "--", built.check(name), *arguments)
+    assert run.exit_status == 2
+    assert run.stderr.count("makes a communicator from a group") == 1
+    assert "leave out --provider linkx" in run.stderr
+
+
 def test_an_intercommunicator_on_one_node_works(dryfly: Dryfly, tmp_path: Path) -> None:
     source = tmp_path / "inter.c"
     source.write_text(_INTER)
