@@ -12,11 +12,21 @@
 
 namespace dryfly::wire {
 
-class Spinner {
+struct MonotonicClock {
+  static std::int64_t now_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+  }
+};
+
+// Another clock is for tests.
+template <class Clock = MonotonicClock>
+class BasicSpinner {
  public:
   // Takes `pauses` steps without a system call, as long as nobody else is seen on this processor; all other steps
   // offer it to whoever is.
-  explicit Spinner(int pauses) : pauses_(pauses) {}
+  explicit BasicSpinner(int pauses) : pauses_(pauses) {}
 
   // One of so many that share the processors: the more, the less a spin is worth.
   void share_with(std::uint32_t processes) {
@@ -52,11 +62,7 @@ class Spinner {
   // Spinning has cost the processor lately, so that waits go straight to sleep.
   bool is_resting() const { return rests_until_ns_ != 0 && now_ns() < rests_until_ns_; }
 
-  static std::int64_t now_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec * 1'000'000'000 + now.tv_nsec;
-  }
+  static std::int64_t now_ns() { return Clock::now_ns(); }
 
  private:
   // Another process takes at least a slice of the scheduler's, some milliseconds; what a hypervisor takes is shorter.
@@ -84,5 +90,6 @@ class Spinner {
   std::int64_t rests_until_ns_ = 0;
   std::int64_t good_since_ns_ = 0;
 };
+using Spinner = BasicSpinner<>;
 
 }  // namespace dryfly::wire

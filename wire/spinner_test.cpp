@@ -2,31 +2,46 @@
 
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 namespace dryfly::wire {
 namespace {
 
-// A wait in which another process seems to have the processor for long. Returns an instant before the spinner's rest
-// begins, which is between the last two looks, whoever else takes the processor.
-std::int64_t long_step(Spinner& spinner) {
+constexpr std::int64_t ms = 1'000'000;
+
+// Whatever else runs on this computer, a step takes as long as a reading of this clock says.
+struct TestClock {
+  static inline std::int64_t at_ns = 1'000'000'000;
+  static std::int64_t now_ns() { return at_ns += 400; }
+};
+using TestSpinner = BasicSpinner<TestClock>;
+
+// A wait in which another process seems to have the processor for long.
+void take_long_step(TestSpinner& spinner) {
   int looks = 0;
-  std::int64_t before_ns = 0;
-  std::int64_t last_ns = 0;
   spinner.spin(10, [&] {
-    if (++looks == 2) usleep(2'000);
-    before_ns = last_ns;
-    last_ns = Spinner::now_ns();
+    if (++looks == 2) TestClock::at_ns += 2'000'000;
     return looks > 2;
   });
-  return before_ns;
 }
 
-int looks(Spinner& spinner) {
+int looks(TestSpinner& spinner) {
   int count = 0;
   spinner.spin(10, [&] { return ++count == 3; });
   return count;
 }
+
+// From a wait in which another process seems to have the processor for long to the next one that spins.
+std::int64_t rest_ns(TestSpinner& spinner) {
+  take_long_step(spinner);
+  const std::int64_t began = TestClock::at_ns;
+  CHECK(spinner.is_resting());
+  while (looks(spinner) == 1) {
+  }
+  return TestClock::at_ns - began;
+}
+
+// A wait may have begun just before.
+doctest::Approx about(std::int64_t ns) { return doctest::Approx(static_cast<double>(ns)).epsilon(0.01); }
 
 TEST_CASE("a spin lasts until it is done, or for the steps allowed") {
   Spinner spinner{2};
@@ -34,36 +49,30 @@ TEST_CASE("a spin lasts until it is done, or for the steps allowed") {
   CHECK_FALSE(spinner.spin(10, [] { return false; }));
 }
 
-// Milliseconds from a wait in which another process seems to have the processor for long to the next one that spins.
-double rest_ms(Spinner& spinner) {
-  const std::int64_t began = long_step(spinner);
-  while (looks(spinner) == 1) {
-  }
-  return static_cast<double>(Spinner::now_ns() - began) / 1e6;
-}
-
 TEST_CASE("after a long step waits do not spin for a while, which is twice as long after the next") {
-  Spinner spinner{0};
-  for (const double least : {1, 2, 4, 8, 16, 32, 64, 64}) CHECK(rest_ms(spinner) >= least);
+  TestSpinner spinner{0};
+  for (const int expected : {1, 2, 4, 8, 16, 32, 64, 64}) {
+    CHECK(rest_ns(spinner) == about(expected * ms));
+  }
 }
 
-// On a busy computer another process may have the processor at any step, so it is tried a few times.
-TEST_CASE("the while is short again when spinning has gone well") {
-  const auto is_short_again = [] {
-    Spinner spinner{0};
-    for (int i = 0; i < 3; ++i) rest_ms(spinner);
-    for (const std::int64_t began = Spinner::now_ns(); Spinner::now_ns() - began < 100'000'000;) looks(spinner);
-    return rest_ms(spinner) < 3;
+TEST_CASE("the while is half as long when spinning has gone well for four times as long") {
+  TestSpinner spinner{0};
+  for (int i = 0; i < 3; ++i) rest_ns(spinner);
+  const auto spin_well_for = [&](std::int64_t duration_ns) {
+    for (const std::int64_t began = TestClock::at_ns; TestClock::at_ns - began < duration_ns;) looks(spinner);
   };
-  bool once = false;
-  for (int attempt = 0; attempt < 20 && !once; ++attempt) once = is_short_again();
-  CHECK(once);
+  spin_well_for((32 + 16 + 8 + 1) * ms);  // the next would have been of 8 ms
+  CHECK(rest_ns(spinner) == about(ms));
+  rest_ns(spinner);
+  spin_well_for(7 * ms);
+  CHECK(rest_ns(spinner) == about(4 * ms));
 }
 
 TEST_CASE("where many processes share the processors, it is long from the beginning") {
-  Spinner spinner{0};
+  TestSpinner spinner{0};
   spinner.share_with(64);
-  CHECK(rest_ms(spinner) >= 15);
+  CHECK(rest_ns(spinner) == about(16 * ms));
 }
 
 }  // namespace
