@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Dryfly, Programs
-from harness import ROOT, Ended
+from harness import CHECK, ROOT, Ended
 
 from dryfly.apps import benchmarks
 
@@ -76,6 +76,16 @@ def test_all_copies_of_a_node_share_its_memory(dryfly: Dryfly, how: tuple[str, .
 def test_one_sided_and_matching_are_right_over_shared_memory(dryfly: Dryfly, programs: Programs) -> None:
     for name in ("rma_contended.c", "p2p.c"):
         dryfly(*_COMMAND, "--on-node", "shared", "--", programs.check(name)).succeeded()
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+def test_windows_of_each_kind_are_right_over_shared_memory(dryfly: Dryfly, family: str) -> None:
+    # It stood still with Open MPI: in MPI_Win_attach, which waits for its NIC, a rank kept its node's turn.
+    options = ("-N", "1", "--ppn", "2", "--compute", "none", "--mpi", family, "--on-node", "shared")
+    run = dryfly("run", "--machine", "testbed", *options, "--", CHECK / "rma.c").succeeded()
+    assert "ok rma\n" in run.stdout
+    calls = {row["call"] for row in run.results["profile"]}
+    assert {"MPI_Win_attach", "MPI_Win_detach"} <= calls
 
 
 @pytest.mark.parametrize("family", ["mpich", "openmpi"])
