@@ -140,6 +140,10 @@ void end_run(Call by, CallMode mode) {
   const auto index = static_cast<std::uint32_t>(by);
   const std::uint64_t entered = enter_call(index, mode);
   close_compute();  // before the conductor counts what the ranks report
+  // As any other call does: else what others of the node have written before would be looked for or not as this
+  // computer runs them.
+  begin_call(mode);
+  dryfly_self.has_acted.store(0, std::memory_order_relaxed);
   pass_end_gate();
   leave_last_call(index, mode, entered);
   close_call_record();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import Dryfly, Programs
 from harness import CHECK, ROOT, Ended
@@ -76,6 +78,32 @@ def test_all_copies_of_a_node_share_its_memory(dryfly: Dryfly, how: tuple[str, .
 def test_one_sided_and_matching_are_right_over_shared_memory(dryfly: Dryfly, programs: Programs) -> None:
     for name in ("rma_contended.c", "p2p.c"):
         dryfly(*_COMMAND, "--on-node", "shared", "--", programs.check(name)).succeeded()
+
+
+_END = """
+#include <mpi.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int mine = 0, sum;
+  for (int round = 0; round < 3; ++round) {
+    MPI_Reduce(&mine, &sum, 1, MPI_INT, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Finalize();
+}
+"""
+
+
+@pytest.mark.usefixtures("hogs")
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+def test_ranks_that_end_do_not_disturb_those_of_their_node(dryfly: Dryfly, family: str, tmp_path: Path) -> None:
+    # Half of the runs differed: whoever came to MPI_Finalize looked for what the others had written before, or did
+    # not, as the computer ran them.
+    source = tmp_path / "end.c"
+    source.write_text(_END)
+    job = ("run", "-N", "1", "--ppn", "4", "--compute", "none", "--mpi", family, "--on-node", "shared", "--", source)
+    assert len({dryfly(*job).succeeded().fingerprint for _ in range(6)}) == 1
 
 
 @pytest.mark.parametrize("family", ["mpich", "openmpi"])
