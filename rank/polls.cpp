@@ -23,7 +23,8 @@ constexpr std::uint32_t free_before_event = 8;
 constexpr std::uint32_t copying_max = 1U << 16;
 // A test loop that has found nothing this often in a row is treated as waiting in small steps.
 constexpr std::uint32_t polls_before_stepping = 64;
-constexpr std::uint64_t step_ps_max = 1'000'000;     // 1 us of virtual time
+constexpr std::uint64_t step_ps_max = 1'000'000;  // 1 us of virtual time
+constexpr std::uint64_t look_each_ps = 1'000'000;
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
 constexpr long beside_computing_ns = 20'000;
@@ -41,6 +42,7 @@ std::uint32_t at_most(std::uint32_t count, std::uint32_t most) { return count < 
 }  // namespace
 
 bool Polls::take_free_poll() {
+  only_looks_ = false;
   const CallMode mode = self_->mode();
   const bool blocking = mode == CallMode::blocking || mode == CallMode::unmarked;
   if (!blocking) return false;
@@ -49,10 +51,14 @@ bool Polls::take_free_poll() {
   if (std::exchange(copies_seen_, copies) != copies && copying_ < copying_max) {
     ++copying_;
     free_ = 0;
+    only_looks_ = self_->now() - looked_ps_ >= look_each_ps && !self_->has_threads();
   }
-  if (free_ >= free_before_event) return false;
-  ++free_;
-  return true;
+  if (!only_looks_ && free_ < free_before_event) {
+    ++free_;
+    return true;
+  }
+  looked_ps_ = self_->now();
+  return false;
 }
 
 void Polls::note_clock() {
@@ -62,6 +68,7 @@ void Polls::note_clock() {
 
 bool Polls::idle() {
   if (events_.visible(self_->now()) != nullptr) return true;
+  if (only_looks_) return false;
   const CallMode mode = self_->mode();
   ++empty_;
   if (mode == CallMode::outside) return wait_outside();

@@ -33,7 +33,8 @@ class Polls {
   // In a blocking MPI call each event, and each wait, is preceded by a few polls that find nothing and cost nothing:
   // the library does work of its own in between (schedules of nonblocking collectives, messages to itself), and that
   // must not depend on whether the simulator happens to be ahead. As long as it copies in between, it is at such work:
-  // MPICH moves a large accumulate to itself through cells, one a poll. True: this poll is one of them.
+  // MPICH moves a large accumulate to itself through cells, one a poll. True: this poll is one of them. While such work
+  // takes virtual time, what the network brings meanwhile is looked for now and then.
   bool take_free_poll();
   // The library has taken an event, or has acted: it gets its free polls again.
   void begin_free_polls() { free_ = copying_ = 0; }
@@ -47,7 +48,7 @@ class Polls {
   // Comes back when every event visible at this instant is in the ring.
   void settle();
   // The call must come back with "nothing" rather than wait (MPI_Test and its like).
-  bool must_not_wait() const { return self_->mode() == CallMode::testing; }
+  bool must_not_wait() const { return only_looks_ || self_->mode() == CallMode::testing; }
   // The process is about to sleep until its socket can be read. False: something has come, look first.
   bool may_sleep();
 
@@ -95,8 +96,10 @@ class Polls {
   std::uint64_t calls_seen_ = 0;  // of all threads, when one of several last waited
   std::uint32_t free_ = 0;        // free polls taken since the last event, command or copy
   std::uint32_t copies_seen_ = 0;
-  std::uint32_t copying_ = 0;  // times that it got its free polls again for a copy, since the last event or command
-  std::uint32_t empty_ = 0;    // polls in a row, without an event or a command between
+  std::uint64_t looked_ps_ = 0;  // when a poll last was none of the free ones
+  bool only_looks_ = false;      // this poll, in the middle of such work
+  std::uint32_t copying_ = 0;    // times that it got its free polls again for a copy, since the last event or command
+  std::uint32_t empty_ = 0;      // polls in a row, without an event or a command between
   std::uint64_t readings_seen_ = 0;  // of a clock, when a poll last found nothing
   std::uint32_t timed_ = 0;          // such polls in a row, with a reading before each
   std::uint32_t held_back_ = 0;      // polls, because another thread was to go on

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
+
 #include "preload/rank.hpp"
 
 namespace dryfly::preload {
@@ -11,7 +13,8 @@ namespace {
 using rank::CallMode;
 using wire::GateKind;
 
-std::uint64_t left_ps = 0;  // when the last MPI call came back
+constexpr std::uint64_t oldest_view_ps = 1'000'000;  // 1 us of virtual time
+std::uint64_t left_ps = 0;                           // when the last MPI call came back
 __attribute__((tls_model("initial-exec"))) thread_local constinit bool makes_one = false;
 
 bool watching() { return dryfly_self.watches_memory.load(std::memory_order_relaxed) != 0; }
@@ -58,6 +61,13 @@ bool waits_inside(Call call) {
   }
 }
 
+// Calls that find everything in the rank's own memory come to no gate of their own, and may be a loop.
+bool view_is_old() {
+  const wire::RankPage& page = *dryfly_self.page;
+  const std::uint64_t seen_ps = std::max(page.gate.at_ps, page.release_clock_ps.load(std::memory_order_relaxed));
+  return instant() >= seen_ps + oldest_view_ps;
+}
+
 }  // namespace
 
 CallMode mode_with_windows(Call call, CallMode mode) {
@@ -66,7 +76,7 @@ CallMode mode_with_windows(Call call, CallMode mode) {
 
 void settle_windows(Call call) {
   if (watching()) {
-    if (instant() != left_ps) dryfly_self.gate(GateKind::poll);
+    if (instant() != left_ps || view_is_old()) dryfly_self.gate(GateKind::poll);
   } else if (makes_window(call) && getenv("DRYFLY_WATCH_WINDOWS") != nullptr) {
     dryfly_self.page->watches_memory.store(1, std::memory_order_seq_cst);
     dryfly_self.watches_memory.store(1, std::memory_order_relaxed);

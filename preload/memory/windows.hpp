@@ -11,7 +11,7 @@ namespace dryfly::preload {
 
 // MPI_Put and its like are local by the standard, but there they wait for the NIC.
 rank::CallMode mode_with_windows(Call call, rank::CallMode mode);
-// On entry of an MPI call: where the clock has moved since the last one, memory follows.
+// On entry of an MPI call: where the clock has moved since the last one, or far within such calls, memory follows.
 void settle_windows(Call call);
 // On its exit.
 void leave_windows();
