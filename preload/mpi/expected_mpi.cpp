@@ -103,6 +103,15 @@ void refuse_old_split_type(long type) {
       program_invocation_name);
 }
 
+void refuse_shared_window() {
+  const char* const components = getenv("OMPI_MCA_osc");
+  if (abi() != Abi::open_mpi || components == nullptr || strstr(components, "sm") != nullptr) return;
+  end_all(
+      "dryfly: %s calls MPI_Win_allocate_shared, for which Open MPI lacks its component sm (OMPI_MCA_osc=%s): "
+      "say --on-node shared\n",
+      program_invocation_name, components);
+}
+
 void refuse_group_over_linkx(unsigned long members) {
   if (members < 2 || getenv("DRYFLY_LINKED") == nullptr) return;
   end_all(

@@ -25,6 +25,10 @@ void refuse_second_mpi(const void* function);
 // before 4.2: to it that is MPIX_COMM_TYPE_NEIGHBORHOOD, and since then MPI_COMM_TYPE_RESOURCE_GUIDED.
 void refuse_old_split_type(long type);
 
+// Ends them with a sentence where Open MPI is asked for memory that the ranks of a node share and has no component for
+// it, because its ranks do not: its own message would not be seen.
+void refuse_shared_window();
+
 // Ends them with a sentence where a communicator is made from a group of several ranks over LINKx
 // (docs/guide/linkx.md): Open MPI does not come out of it, and takes all of the computer's memory meanwhile.
 void refuse_group_over_linkx(unsigned long members);

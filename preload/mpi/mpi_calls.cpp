@@ -115,6 +115,8 @@ int call(Row& row, const long* words) {
   const long freed = communicator_freed_by(row.call, words);
   if (row.call == Call::Comm_split_type) [[unlikely]]
     refuse_old_split_type(words[1]);
+  if (row.call == Call::Win_allocate_shared || row.call == Call::Win_allocate_shared_c) [[unlikely]]
+    refuse_shared_window();
   settle_gpu_copies();
   if (const char* const why = why_no_gpu_buffers(); why != nullptr) [[unlikely]]
     tell_of_gpu_buffers(row.name, why, words, count);

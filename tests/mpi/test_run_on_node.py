@@ -95,6 +95,19 @@ int main(int argc, char** argv) {
 """
 
 
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+def test_a_rank_that_is_alone_shares_memory_with_itself(dryfly: Dryfly, family: str) -> None:
+    run = dryfly("run", "-N", "3", "--mpi", family, "--compute", "none", "--", CHECK / "node_aware.c").succeeded()
+    assert "node size 1, failures 0" in run.stdout
+
+
+def test_a_shared_window_without_shared_memory_is_refused(dryfly: Dryfly) -> None:
+    options = ("-N", "1", "--ppn", "2", "--mpi", "openmpi", "--on-node", "provider", "--compute", "none")
+    run = dryfly("run", *options, "--", CHECK / "node_aware.c")
+    assert run.exit_status == 2
+    assert "for which Open MPI lacks its component sm (OMPI_MCA_osc=rdma): say --on-node shared" in run.stderr
+
+
 @pytest.mark.usefixtures("hogs")
 @pytest.mark.parametrize("family", ["mpich", "openmpi"])
 def test_ranks_that_end_do_not_disturb_those_of_their_node(dryfly: Dryfly, family: str, tmp_path: Path) -> None:

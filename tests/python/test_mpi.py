@@ -93,6 +93,9 @@ def test_settings_of_open_mpi_that_the_user_has_made_stay(tmp_path: Path) -> Non
     changed = openmpi.settings(library, folder=tmp_path, inherited={"OMPI_MCA_pml": "ob1"})
     assert "OMPI_MCA_pml" not in changed
     assert changed["OMPI_MCA_btl_ofi_mode"] == "2"
+    assert plain["OMPI_MCA_osc"] == "rdma"
+    for of_node in ({"shares_memory": True}, {"alone": True}):
+        assert openmpi.settings(library, folder=tmp_path, inherited={}, **of_node)["OMPI_MCA_osc"] == "rdma,sm"
 
 
 def _intel(tmp_path: Path) -> mpi.MpiLibrary:

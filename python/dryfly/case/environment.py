@@ -87,10 +87,12 @@ def variables(
     records_operations: bool = False,
     provider: str = "cxi",
     on_node: OnNode = OnNode.PROVIDER,
+    alone: bool = False,
     seed: int = 1,
     additions: system.Additions = system.NONE,
 ) -> dict[str, str]:
-    """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute."""
+    """What every rank gets on top of the caller's environment. Recordings go into `folder`/compute. `alone`: each node
+    has one rank."""
     own_folders = [*_texts(additions.folder), *mpi.library_folders]
     values = {
         "DRYFLY_CHANNEL": channel,
@@ -108,7 +110,8 @@ def variables(
         "FI_PROVIDER": "cxi",
     }
     if mpi.family == "openmpi":
-        values |= openmpi.settings(mpi, folder=folder, inherited=inherited, shares_memory=on_node is OnNode.SHARED)
+        shares = on_node is OnNode.SHARED
+        values |= openmpi.settings(mpi, folder=folder, inherited=inherited, shares_memory=shares, alone=alone)
     elif mpi.family == "impi":
         values |= intel.settings(mpi, inherited=inherited)
     else:

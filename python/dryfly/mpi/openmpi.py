@@ -36,9 +36,9 @@ def is_release_4(mpi: MpiLibrary) -> bool:
 
 
 def settings(
-    mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str], shares_memory: bool = False
+    mpi: MpiLibrary, *, folder: Path, inherited: Mapping[str, str], shares_memory: bool = False, alone: bool = False
 ) -> dict[str, str]:
-    """`folder` is for the files that Open MPI makes while it runs."""
+    """`folder` is for the files that Open MPI makes while it runs. `alone`: each node has one rank."""
     parameters = {
         # Two-sided: matching is the NIC's, through the ofi MTL. One-sided: the ofi BTL.
         "pml": "cm",
@@ -52,10 +52,13 @@ def settings(
     }
     if shares_memory:
         # Windows and collectives of a node through its memory; messages stay with the MTL.
-        parameters |= {"osc": "rdma,sm", "coll": "^ucc"}
+        parameters["coll"] = "^ucc"
+    # MPI_Win_allocate_shared fails without the second, which takes windows of one node only.
+    if shares_memory or alone:
+        parameters["osc"] += ",sm"
     if is_release_4(mpi):
         # Its ofi BTL lacks FI_MR_ENDPOINT, which the provider wants; it has one-sided communication over two-sided.
-        parameters |= {"btl": "self", "osc": "pt2pt"}
+        parameters |= {"btl": "self", "osc": "pt2pt,sm" if alone else "pt2pt"}
         # It takes itself for the only rank unless a daemon of its own has started it; its name is enough.
         parameters["orte_local_daemon_uri"] = "1.0;tcp://127.0.0.1:1"
     if inherited.get("OMPI_MCA_pml") == "ob1":

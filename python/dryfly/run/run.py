@@ -107,6 +107,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
                 records_operations=runner.record is not None,
                 provider=case.provider,
                 on_node=bound.on_node.on_node,
+                alone=len(bound.placement.nodes) == len(bound.placement.ranks),
                 seed=case.seed,
                 additions=prepared.additions,
             )
