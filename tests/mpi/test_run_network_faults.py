@@ -31,12 +31,13 @@ def test_a_flap_stalls_a_run_by_the_retry_schedule_and_loses_nothing(
     assert {(link["state"], link["times_down"], link["down_s"]) for link in links} == {("up", 1, 4.0)}
     assert sum(link["packets_lost"] for link in links) == run.results["faults"]["packets_lost"]
     assert "links    that had trouble: 2 now up; " in run.stderr
-    assert "MPICH Slingshot Network Summary: 2 network timeouts" in run.stderr
+    assert "MPICH Slingshot Network Summary: 2 network timeouts" in run.stdout
+    assert "Slingshot Network Summary" not in run.stderr  # in a terminal it would be there twice
     assert dryfly(*command).succeeded().fingerprint == run.fingerprint
     plain = dryfly(*_COMMON, "-n", "2", "--", programs.micro("pingpong.c"), "bytes=8", "count=200").succeeded()
     assert plain.results["messages"] == run.results["messages"]
     assert plain.results["network_timeouts"] == 0
-    assert "Slingshot Network Summary" not in plain.stderr
+    assert "Slingshot Network Summary" not in plain.stdout + plain.stderr
 
 
 def test_collectives_are_right_through_flaps_of_several_links(

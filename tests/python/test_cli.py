@@ -49,6 +49,7 @@ def natives(tmp_path: Path) -> dict[str, str]:
         (["run", "--compute", "none", "--compute-record", "x", "--", "true"], "--compute-record"),
         (["run", "--timeout", "soon", "--", "true"], "--timeout soon"),
         (["run", "--timeout", "0", "--", "true"], "more than 0"),
+        (["run", "--timeout", "1e10", "--", "true"], "more than 0 and at most 1000000000 s"),
         (["run", "--debug", "9", "--", "true"], "0 to 1"),
         (["run", "--debug", "0:no-such-debugger", "--", "true"], "no-such-debugger is not found"),
         (["run", "--json", "/no/such/folder/x.json", "--", "true"], "no file can be written there"),

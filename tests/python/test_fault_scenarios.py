@@ -10,7 +10,6 @@ from dryfly.case.placement import place
 from dryfly.case.resolve import ComputeSpec, resolve
 from dryfly.machine.load import load
 from dryfly.machine.machine import Machine
-from dryfly.result.summary import timeouts_line
 from dryfly.scenario import faults
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "docs" / "example" / "faults.toml"
@@ -158,13 +157,6 @@ def test_nodes_that_are_down_get_no_ranks(tmp_path: Path) -> None:
     assert [line.split()[1] for line in spec.splitlines() if ".where " in line] == ["n0", "n9", "n1", "s0-s1"]
     with pytest.raises(UserError, match=r'fabric\.down: "s0_s1": accepted are cables'):
         faults.absent(load("testbed", sets=["fabric.down=s0_s1"]))
-
-
-def test_the_line_of_time_outs_is_printed_as_cray_mpich_does() -> None:
-    assert timeouts_line(28, "1") == "MPICH Slingshot Network Summary: 28 network timeouts"
-    assert timeouts_line(0, "1") is None
-    assert timeouts_line(0, "5") == "MPICH Slingshot Network Summary: 0 network timeouts"
-    assert timeouts_line(28, "0") is None
 
 
 def test_a_sentence_about_an_entry_of_the_spec_names_the_place_in_the_file(testbed: Machine) -> None:

@@ -69,3 +69,21 @@ def test_a_full_disk_leaves_the_old_recording(tmp_path: Path, monkeypatch: pytes
         recording.pack(tmp_path / "parts", str(target), recording.About(ranks=3, program=("prog",)))
     assert target.read_bytes() == old
     assert {file.name for file in tmp_path.iterdir()} == {"parts", target.name}
+
+
+def test_a_link_stays_and_what_is_no_file_is_written_to(tmp_path: Path) -> None:
+    whole = recorded(tmp_path, ranks=3).read_bytes()
+    (tmp_path / "link").symlink_to("elsewhere")
+    about = recording.About(ranks=3, program=("prog", "-v"))
+    recording.pack(tmp_path / "parts", str(tmp_path / "link"), about)
+    assert (tmp_path / "link").is_symlink()
+    recording.check_source(str(tmp_path / "elsewhere"), ranks=3)
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    recording.pack(tmp_path / "parts", str(tmp_path / "pipe"), about)
+    assert (tmp_path / "pipe").is_fifo()
+    assert len(os.read(reader, 1 << 16)) >= len(whole) // 2
+    os.close(reader)
+    with pytest.raises(RunError, match="/dev/full: No space left on device"):
+        recording.pack(tmp_path / "parts", "/dev/full", about)
+    assert Path("/dev/full").is_char_device()

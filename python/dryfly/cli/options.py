@@ -7,6 +7,7 @@ here is light, because every command imports it.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -100,6 +101,9 @@ CASE: Mapping[str, tuple[Sequence[str], Mapping[str, Any]]] = {
 }  # fmt: skip
 
 
+_PLAIN_NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+
+
 def _seconds(_: click.Context, parameter: click.Parameter, text: str | None) -> float | None:
     if text is None:
         return None
@@ -109,7 +113,7 @@ def _seconds(_: click.Context, parameter: click.Parameter, text: str | None) -> 
     if text.strip().startswith("-"):
         raise UserError(f"{flag} {text}: accepted is more than 0 and at most 1000000000 s")
     try:
-        value = float(text) if text.replace(".", "", 1).isdecimal() else units.parse(text, units.TIME) / 10**12
+        value = float(text) if _PLAIN_NUMBER.fullmatch(text) else units.parse(text, units.TIME) / 10**12
     except UserError as error:
         raise UserError(f"{flag} {text}: {error}") from None
     if not 0 < value <= 10**9:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from dryfly.base.errors import RunError, UserError
+from dryfly.base.files import write_whole_by
 
 FORMAT = 2
 _ABOUT = "recording.json"
@@ -40,25 +41,17 @@ def check_target(target: str) -> None:
 
 def pack(folder: Path, target: str, about: About) -> None:
     """In one piece: a file of that name is either the old one or the whole new one."""
-    path = Path(target).absolute()
-    part = ""
+
+    def fill(file: BinaryIO) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            facts = {"format": FORMAT, "ranks": about.ranks, "program": list(about.program)}
+            archive.writestr(_ABOUT, json.dumps(facts))
+            for rank in sorted(folder.glob("rank-*.bin")):
+                archive.write(rank, rank.name)
+
     try:
-        descriptor, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.fchmod(descriptor, 0o666 & ~umask)
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                facts = {"format": FORMAT, "ranks": about.ranks, "program": list(about.program)}
-                archive.writestr(_ABOUT, json.dumps(facts))
-                for rank in sorted(folder.glob("rank-*.bin")):
-                    archive.write(rank, rank.name)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(part, path)
+        write_whole_by(Path(target), fill)
     except OSError as error:
-        if part:
-            Path(part).unlink(missing_ok=True)
         raise RunError(f"the recording cannot be written to {target}: {error.strerror}", exit_status=1) from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -162,9 +161,6 @@ def after(printer: Printer, run: BoundCase, result: Json, *, verbose: bool = Fal
     wall, rate = result["wall_time_s"], result["messages_per_wall_s"]
     printer.line(f"  wall     {wall:.2f} s, {rate:,.0f} messages per wall second")
     printer.line(f"  seed {result['seed']}   fingerprint {result['fingerprint']} ({repeatable})")
-    line = timeouts_line(result["network_timeouts"], os.environ.get("MPICH_OFI_CXI_COUNTER_REPORT", "1"))
-    if line is not None:
-        printer.line_always(line)
     for row in result["health"]:
         printer.line(f"  {row['severity']} ({row['name']}): {row['text']}")
 
@@ -238,13 +234,6 @@ def _links_line(links: Sequence[Mapping[str, Any]]) -> str:
     worst = max(links, key=lambda link: link["packets_lost"])
     lost = f"; {worst['name']} lost most, {worst['packets_lost']:,} packets" if worst["packets_lost"] else ""
     return f"that had trouble: {', '.join(f'{count} now {state}' for state, count in states.items())}{lost}"
-
-
-def timeouts_line(timeouts: int, level: str) -> str | None:
-    """As Cray MPICH prints it at the end of a job: by default if there were any, from level 5 on always."""
-    if level == "0" or (timeouts == 0 and level != "5"):
-        return None
-    return f"MPICH Slingshot Network Summary: {timeouts} network timeouts"
 
 
 def _time(seconds: float) -> str:

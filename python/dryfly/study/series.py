@@ -86,6 +86,8 @@ def _releases(family: str, text: str) -> tuple[str, ...]:
         first, _, last = text.partition("..")
         known = released(family)
         names = between(known, first, last)
+        if _numbers(first) > _numbers(last):
+            raise UserError(f"--over {family}=={text}: the first end is the newer one; accepted is {last}..{first}")
         if len(names) < 2:
             raise UserError(f"--over {family}=={text}: PyPI has {len(names)} of these; it has {', '.join(known)}")
     if len(names) < 2 or not all(re.fullmatch(r"\d[\w.]*", name) for name in names):
