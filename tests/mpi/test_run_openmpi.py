@@ -245,3 +245,23 @@ def test_open_mpi_4_1_works(dryfly: Dryfly, tmp_path_factory: pytest.TempPathFac
         assert f"ok {Path(name).stem}\n" in run.succeeded().stdout
         assert run.results["mpi"]["name"] == "openmpi-4.1.8"
         assert run.results["repeatable"] is True
+
+
+_WRONG = """
+#include <mpi.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Send(NULL, 0, MPI_INT, 99, 0, MPI_COMM_WORLD);
+  MPI_Finalize();
+}
+"""
+
+
+def test_what_open_mpi_says_of_an_error_is_seen_once(dryfly: Dryfly, tmp_path: Path) -> None:
+    source = tmp_path / "wrong.c"
+    source.write_text(_WRONG)
+    run = dryfly("run", "-N", "3", "--mpi", "openmpi", *_NONE, "--", source)
+    assert run.exit_status == 6
+    assert run.stderr.count("An error occurred in MPI_Send") == 1
+    assert "MPI_ERR_RANK: invalid rank" in run.stderr
+    assert re.search(r"rank \d on t\d called MPI_Abort with code 6", run.stderr)

@@ -1,0 +1,77 @@
+// What Open MPI has to say to people, such as which call an error occurred in, it hands to PMIx, whose servers print it
+// once for all ranks that say the same. The server of a run has nobody behind it, so it is said here: each text by the
+// first rank that comes to it. Where the ranks' own launcher serves them (prterun), it does so.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cstdint>
+
+#include "preload/export.hpp"
+#include "preload/pmix/modex_calls.hpp"
+#include "preload/rank.hpp"
+#include "rank/refusal.hpp"
+
+namespace dryfly::preload {
+
+namespace {
+
+using pmix::Info;
+
+struct Given {
+  const Info* infos;
+  std::size_t count;
+};
+
+// Null: it is not among them.
+const char* text_of(const char* key, Given data, Given directives) {
+  for (const Given& given : {data, directives}) {
+    for (std::size_t i = 0; i < given.count; ++i) {
+      const Info& info = given.infos[i];
+      if (strncmp(info.key, key, sizeof info.key) == 0 && info.value.type == pmix::Type::text) return info.value.text;
+    }
+  }
+  return nullptr;
+}
+
+// Which text it is, whatever names of hosts and ranks stand in it: its file and its title there, as a word.
+void name_topic(char (&name)[32], const char* file, const char* title) {
+  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
+  for (const char* part : {file, title}) {
+    for (; *part != 0; ++part) hash = (hash ^ static_cast<unsigned char>(*part)) * 1099511628211U;
+  }
+  snprintf(name, sizeof name, "log-%016llx", static_cast<unsigned long long>(hash));
+}
+
+bool is_said_by_another(Given data, Given directives) {
+  const char* const file = text_of("pmix.log.key", data, directives);
+  const char* const title = text_of("pmix.log.val", data, directives);
+  if (file == nullptr || title == nullptr) return false;
+  char name[32];
+  name_topic(name, file, title);
+  return !rank::speaks_for_run(name);
+}
+
+using LogDone = void (*)(pmix::Status, void*);
+
+}  // namespace
+
+}  // namespace dryfly::preload
+
+using namespace dryfly::preload;
+namespace pmix = dryfly::pmix;
+
+DRYFLY_EXPORT int PMIx_Log_nb(const pmix::Info* data, std::size_t count, const pmix::Info* directives,
+                              std::size_t directive_count, LogDone done, void* given) {
+  using Log = int (*)(const pmix::Info*, std::size_t, const pmix::Info*, std::size_t, LogDone, void*);
+  static const auto real = reinterpret_cast<Log>(next_pmix_function("PMIx_Log_nb"));
+  const Given all{data, count};
+  const Given how{directives, directive_count};
+  const char* const text = text_of("pmix.log.stderr", all, how);
+  if (text == nullptr || done == nullptr || !belongs_to_run() || getenv("DRYFLY_LAUNCH") != nullptr) {
+    return real(data, count, directives, directive_count, done, given);
+  }
+  if (!is_said_by_another(all, how)) fputs(text, stderr);
+  done(pmix::success, given);
+  return pmix::success;
+}
