@@ -53,7 +53,7 @@ def test_a_run_with_noise_repeats_and_another_seed_is_another_run(dryfly: Dryfly
     assert once("--noise", "machine", "--seed", "2")[:2] != first[:2]
     silent = once()
     assert silent[1] < first[1]
-    assert silent[2] == {"of": "none", "detours": 0, "interrupted_s": 0.0, "delayed_s": 0.0}
+    assert silent[2] == {"of": "none", "detours": 0, "interrupted_s": 0.0, "delayed_s": 0.0, "start_skew_s": 0.0}
 
 
 def test_all_wait_for_the_one_node_that_has_a_tenth_of_its_time_taken(

@@ -109,6 +109,7 @@ def build(
             "detours": sum(row.get("detours", 0) for row in counted.get("ranks", [])),
             "interrupted_s": sum(row["interrupted_s"] for row in ranks),
             "delayed_s": sum(row["delayed_s"] for row in ranks),
+            "start_skew_s": run.noise.start_skew / 10**12 if run.noise is not None else 0.0,
         },
         "mpi": {
             "name": mpi.name,

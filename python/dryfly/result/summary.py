@@ -222,9 +222,10 @@ def noise_line(result: Json) -> str:
     taken = [row["interrupted_s"] + row["delayed_s"] for row in ranks]
     mean = sum(taken) / max(len(taken), 1)
     share = f" ({mean / result['virtual_time_s']:.2%})" if result["virtual_time_s"] > 0 else ""
+    late = f"; each has left MPI_Init up to {_time(noise['start_skew_s'])} late" if noise["start_skew_s"] else ""
     return (
         f"{noise['detours']:,} detours took {_time(mean)} of a rank's time on the mean{share}, "
-        f"{_time(max(taken, default=0.0))} of one at most; {noise['of']}"
+        f"{_time(max(taken, default=0.0))} of one at most{late}; {noise['of']}"
     )
 
 
