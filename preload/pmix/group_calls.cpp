@@ -20,6 +20,7 @@
 
 #include "preload/export.hpp"
 #include "preload/mpi/expected_mpi.hpp"
+#include "preload/pmix/hash.hpp"
 #include "preload/pmix/meeting.hpp"
 #include "preload/pmix/modex_calls.hpp"
 #include "preload/rank.hpp"
@@ -43,16 +44,6 @@ struct LocalId {
   std::uint64_t context_id;
   std::uint64_t rank;
   std::uint64_t local_id;
-};
-
-// FNV-1a.
-struct Hash {
-  std::uint64_t value = 14695981039346656037U;
-  void add(const void* bytes, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      value = (value ^ static_cast<const unsigned char*>(bytes)[i]) * 1099511628211U;
-    }
-  }
 };
 
 // How many groups of this name and these members this rank has made. What does not fit is refused.

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "preload/export.hpp"
+#include "preload/pmix/hash.hpp"
 #include "preload/pmix/modex_calls.hpp"
 #include "preload/rank.hpp"
 #include "rank/refusal.hpp"
@@ -34,21 +35,16 @@ const char* text_of(const char* key, Given data, Given directives) {
   return nullptr;
 }
 
-// Which text it is, whatever names of hosts and ranks stand in it: its file and its title there, as a word.
-void name_topic(char (&name)[32], const char* file, const char* title) {
-  std::uint64_t hash = 14695981039346656037U;  // FNV-1a
-  for (const char* part : {file, title}) {
-    for (; *part != 0; ++part) hash = (hash ^ static_cast<unsigned char>(*part)) * 1099511628211U;
-  }
-  snprintf(name, sizeof name, "log-%016llx", static_cast<unsigned long long>(hash));
-}
-
+// Texts are the same whatever names of hosts and ranks stand in them: by their file and their title there.
 bool is_said_by_another(Given data, Given directives) {
   const char* const file = text_of("pmix.log.key", data, directives);
   const char* const title = text_of("pmix.log.val", data, directives);
   if (file == nullptr || title == nullptr) return false;
+  Hash topic;
+  topic.add(file, strlen(file));
+  topic.add(title, strlen(title));
   char name[32];
-  name_topic(name, file, title);
+  snprintf(name, sizeof name, "log-%016llx", static_cast<unsigned long long>(topic.value));
   return !rank::speaks_for_run(name);
 }
 

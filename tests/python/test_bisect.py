@@ -75,6 +75,17 @@ def test_versions_within_a_range_include_its_ends() -> None:
     assert series.between(released, "4.0.3", "4.1.3") == ("4.0.3", "4.1.3")
 
 
+def test_ends_the_wrong_way_round_are_told_before_anybody_is_asked(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(series, "released", lambda _: ("5.0.0", "5.0.2"))
+    for text, swapped in (("5.0..4.3", "4.3..5.0"), ("5.1..5.0", "5.0..5.1")):
+        with pytest.raises(UserError, match=rf"the first end is the newer one; accepted is {swapped}"):
+            series.parse(f"mpich=={text}", repository=None, build=None, prefix=None, work=tmp_path)
+    names = series.parse("mpich==5.0..5", repository=None, build=None, prefix=None, work=tmp_path).names
+    assert list(names) == ["5.0.0", "5.0.2"]
+
+
 # The whole of bisect, with runs that are made up.
 
 Runs = list[str]

@@ -25,6 +25,7 @@ def test_by_default_only_time_outs_are_worth_a_line() -> None:
     assert lines() == []
     assert lines(timeouts=28) == ["", "MPICH Slingshot Network Summary: 28 network timeouts"]
     assert lines(timeouts=28, level=0) == []
+    assert lines(level=5)[:2] == ["", "MPICH Slingshot Network Summary: 0 network timeouts"]
 
 
 def test_the_table_has_min_mean_and_max_over_the_nics_on_which_a_counter_moved() -> None:

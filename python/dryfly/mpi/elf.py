@@ -1,8 +1,8 @@
 """What can be known of a program or a library from its file: how it is linked, and which names it has and asks for.
 
-Read here and not by pyelftools, which takes 6 ms for a library and 20 for its names: a run asks of two dozen files
-before it starts. Of 64 bits and this byte order, as the generic ABI and glibc's symbol versions (LSB, chapter 10) have
-them; of other files only that they do not run here.
+Read here and not by pyelftools, which takes 5 ms for a file and 5 for its names, where this takes 0.3 and 1.4: a run
+asks of two dozen files before it starts. Of 64 bits and this byte order, as the generic ABI and glibc's symbol versions
+(LSB, chapter 10) have them; of other files only that they do not run here.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def settings(
     if shares_memory:
         # Windows and collectives of a node through its memory; messages stay with the MTL.
         parameters["coll"] = "^ucc"
-    # MPI_Win_allocate_shared fails without the second, which takes windows of one node only.
     if shares_memory or alone:
+        # MPI_Win_allocate_shared fails without it. It takes all windows of one node, through memory.
         parameters["osc"] += ",sm"
     if is_release_4(mpi):
         # Its ofi BTL lacks FI_MR_ENDPOINT, which the provider wants; it has one-sided communication over two-sided.

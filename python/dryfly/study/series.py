@@ -84,10 +84,11 @@ def _releases(family: str, text: str) -> tuple[str, ...]:
         names = tuple(part.strip() for part in text.split(","))
     else:
         first, _, last = text.partition("..")
+        high = _numbers(last)
+        if _numbers(first)[: len(high)] > high:
+            raise UserError(f"--over {family}=={text}: the first end is the newer one; accepted is {last}..{first}")
         known = released(family)
         names = between(known, first, last)
-        if _numbers(first) > _numbers(last):
-            raise UserError(f"--over {family}=={text}: the first end is the newer one; accepted is {last}..{first}")
         if len(names) < 2:
             raise UserError(f"--over {family}=={text}: PyPI has {len(names)} of these; it has {', '.join(known)}")
     if len(names) < 2 or not all(re.fullmatch(r"\d[\w.]*", name) for name in names):
