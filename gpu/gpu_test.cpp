@@ -7,7 +7,7 @@
 
 #include "gpu/block.hpp"
 #include "gpu/held.hpp"
-#include "gpu/level_zero_types.hpp"
+#include "gpu/level_zero/types.hpp"
 #include "gpu/memory.hpp"
 #include "gpu/pools.hpp"
 #include "gpu/settings.hpp"

@@ -1,5 +1,5 @@
 // What Level Zero's calls pass, as its public specification lays it out (https://oneapi-src.github.io/level-zero-spec):
-// in our own names, and of each structure what gpu/level_zero.cpp reads and fills.
+// in our own names, and of each structure what the calls here read and fill.
 #pragma once
 
 #include <cstddef>
@@ -137,6 +137,13 @@ struct CopyRegion {
 };
 struct IpcHandle {
   char data[64];
+};
+struct LoaderVersion {
+  char component[64];
+  std::uint32_t spec;
+  int major;
+  int minor;
+  int patch;
 };
 
 }  // namespace dryfly::gpu::level_zero
