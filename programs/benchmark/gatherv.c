@@ -1,11 +1,11 @@
 // Each rank's message reaches rank 0, which is told the size and place of each.
-#include "gathered.h"
+#include "places.h"
 
 static void call(void) { MPI_Gatherv(to_send, count, MPI_CHAR, received, counts, places, MPI_CHAR, 0, MPI_COMM_WORLD); }
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
-  begin_gathered();
+  begin_places();
   collective = (struct collective){.title = "Gatherv",
                                    .unit = 1,
                                    .prepare = place_all,

@@ -18,8 +18,8 @@ BENCHMARK = ROOT / "programs" / "benchmark"
 WHERE = ("--machine", "testbed", "--compute", "none", "--software", "none", "--quiet")
 ALL = sorted(path.stem for path in BENCHMARK.glob("*.c") if path.stem not in ("gpcnet", "barrier", "probe"))
 NEW = (
-    "acc_bw", "acc_latency", "gatherv", "get_bw", "get_latency", "igather", "igatherv", "latency_mt", "overlap",
-    "put_bibw", "put_bw", "put_latency", "reduce_scatter_block", "sync_pairs",
+    "acc_bw", "acc_latency", "alltoallv", "gatherv", "get_bw", "get_latency", "igather", "igatherv", "latency_mt",
+    "overlap", "put_bibw", "put_bw", "put_latency", "reduce_scatter_block", "sync_pairs",
 )  # fmt: skip
 EPOCHS = (
     ("allocate", "flush"), ("create", "flush_local"), ("dynamic", "lock"), ("allocate", "lock_all"),
@@ -97,6 +97,7 @@ _LESS = {
     "overlap": "#define MPI_Isend(a, n, t, r, g, c, q) (MPI_Isend)(a, (n)-1, t, r, g, c, q)",
     "gatherv": "#define MPI_Gatherv(a, n, t, b, m, d, u, r, c) (MPI_Gatherv)(a, n, t, b, m, m, u, r, c)",
     "igatherv": "#define MPI_Igatherv(a, n, t, b, m, d, u, r, c, q) (MPI_Igatherv)(a, n, t, b, m, m, u, r, c, q)",
+    "alltoallv": "#define MPI_Alltoallv(a, n, d, t, b, m, e, u, c) (MPI_Alltoallv)(a, n, d, t, b, m, m, u, c)",
     "igather": "#define MPI_Igather(a, n, t, b, m, u, r, c, q) (MPI_Igather)(a, (n)-1, t, b, (m)-1, u, r, c, q)",
     "reduce_scatter_block": "#define MPI_Reduce_scatter_block(a, b, n, t, o, c) "
     "(MPI_Reduce_scatter_block)(a, b, n, t, MPI_MAX, c)",

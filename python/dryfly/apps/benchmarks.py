@@ -104,6 +104,7 @@ KINDS = {
     "reduce_scatter": _collective("Reduce_scatter", "Reduce_scatter"),
     "reduce_scatter_block": _collective("Reduce_scatter_block", "Reduce_scatter_block"),
     "gatherv": _collective("Gatherv", "Gatherv"),
+    "alltoallv": _collective("Alltoallv", "Alltoallv"),
     "igather": _nonblocking("Igather", "Igather"),
     "igatherv": _nonblocking("Igatherv", "Igatherv"),
     "sync_pairs": Kind(

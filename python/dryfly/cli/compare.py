@@ -69,9 +69,9 @@ def command(
     """Run microbenchmarks with several MPI libraries and settings on the same simulated nodes.
 
     BENCHMARK is latency, bw, bibw, mbw_mr, multi_lat, sync_pairs, latency_mt, gather, gatherv, igather, igatherv,
-    scatter, alltoall, allgather, allreduce, bcast, barrier, reduce_scatter, reduce_scatter_block, put_latency,
-    get_latency, acc_latency, put_bw, get_bw, acc_bw or put_bibw, with options of its own in quotes: "alltoall -m
-    1:4096".
+    scatter, alltoall, alltoallv, allgather, allreduce, bcast, barrier, reduce_scatter, reduce_scatter_block,
+    put_latency, get_latency, acc_latency, put_bw, get_bw, acc_bw or put_bibw, with options of its own in quotes:
+    "alltoall -m 1:4096".
     """
     from dryfly.study.compare import Options, compare
     from dryfly.study.plan import Flags, make

@@ -1,4 +1,4 @@
-// Where rank 0 finds each rank's message: one behind the other, all of one size, as OSU's tests of vectors have it.
+// Where each rank's message is found: one behind the other, all of one size, as OSU's tests of vectors have it.
 #pragma once
 
 #include "collective.h"
@@ -12,7 +12,7 @@ static inline void place_all(void) {
   }
 }
 
-static inline void begin_gathered(void) {
+static inline void begin_places(void) {
   counts = memory_for((size_t)rank_count, sizeof *counts);
   places = memory_for((size_t)rank_count, sizeof *places);
 }
