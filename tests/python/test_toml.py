@@ -17,6 +17,26 @@ _CONTENT = st.dictionaries(_TEXT, st.one_of(_VALUES, _FLAT, st.lists(_FLAT, min_
 @given(_CONTENT)
 def test_what_is_written_is_read_back(content: dict[str, object]) -> None:
     assert tomllib.loads(toml.text(content)) == content
+    assert toml.content_of(toml.text(content)) == content
+
+
+@given(_CONTENT, st.data())
+def test_lines_that_go_or_come_twice_are_as_tomllib_has_them(content: dict[str, object], data: st.DataObject) -> None:
+    lines = toml.text(content).split("\n")
+    which = data.draw(st.integers(0, len(lines) - 1))
+    damaged = "\n".join([*lines[:which], *data.draw(st.sampled_from([[], [lines[which]] * 2])), *lines[which + 1 :]])
+    try:
+        expected = tomllib.loads(damaged)
+    except tomllib.TOMLDecodeError:
+        with pytest.raises(tomllib.TOMLDecodeError):
+            toml.content_of(damaged)
+    else:
+        assert toml.content_of(damaged) == expected
+
+
+@pytest.mark.parametrize("written", ["a = 1\n", '"a" = 1 # one\n', '["a"]\n"b" = [\n  1,\n]\n', '"a" = 0x10\n', ""])
+def test_what_is_written_by_hand_is_read_too(written: str) -> None:
+    assert toml.content_of(written) == tomllib.loads(written)
 
 
 def test_a_table_in_a_table_of_a_list_stays_with_it() -> None:

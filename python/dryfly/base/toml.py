@@ -1,4 +1,4 @@
-"""Reads a file of TOML, and writes TOML, for content that came as a dict and is needed as a file."""
+"""Reads a file of TOML, and writes TOML, for content that came as a dict and is needed as a file, and back."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from dryfly.base.errors import UserError
 
@@ -40,6 +41,45 @@ def _unclosed(content: str, error: str) -> str:
 def text(content: Mapping[str, object]) -> str:
     """What tomllib reads back as the same: texts, numbers, truth values, and lists and tables of these."""
     return "".join(f"{line}\n" for line in _lines(content, ()))
+
+
+def content_of(written: str) -> dict[str, Any]:
+    """What tomllib has of it, where `text` wrote it in a tenth of the time: each key and value is JSON's then. Raises
+    ValueError as tomllib does."""
+    try:
+        return _as_json(written)
+    except (ValueError, TypeError, AttributeError):  # lists of tables, or lines by hand, or damaged
+        return tomllib.loads(written)
+
+
+def _as_json(written: str) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    rows: list[str] = []
+    path: list[str] = []
+    begun: set[str] = set()
+
+    def end_of_table() -> None:
+        table = content
+        for key in path:
+            table = table.setdefault(key, {})
+        values = json.loads("{" + ",".join(rows) + "}")
+        if len(values) != len(rows) or table.keys() & values.keys():
+            raise ValueError("a key twice")
+        table.update(values)
+        rows.clear()
+
+    for line in written.split("\n"):
+        if line.startswith("["):
+            end_of_table()
+            path = json.loads(line.replace('"."', '","'))
+            if line in begun:
+                raise ValueError("a table twice")
+            begun.add(line)
+        elif line and not line.startswith("#"):
+            key, _, value = line.partition(" = ")
+            rows.append(f"{key}:{value}")
+    end_of_table()
+    return content
 
 
 def _lines(table: Mapping[str, object], path: tuple[str, ...]) -> Iterator[str]:

@@ -11,7 +11,6 @@ import hashlib
 import math
 import platform
 import struct
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -172,7 +171,7 @@ def _require_same_build(table: SoftwareTable, library: MpiLibrary, path: Path) -
 
 def read(path: Path) -> SoftwareTable:
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = toml.content_of(path.read_text(encoding="utf-8"))
         return SoftwareTable(
             library=content["library"],
             build=content["build"],
