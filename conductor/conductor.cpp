@@ -207,12 +207,17 @@ bool Conductor::advance() {
   return ran;
 }
 
+long Conductor::longest_nap_ns() const {
+  if (is_served()) return pace_.nap_ns();
+  return watchdog_.all_wait_beside_those_away() ? Watchdog::nap_beside_ns : nap_ns;
+}
+
 void Conductor::wait_for_work() {
   Rank& slowest = ranks_[clock_.bounds().top().value];
   const bool watches_clock = slowest.state == RankState::running;
   const std::uint64_t needed = watches_clock ? clock_.needed_bound(batons_) : never.ps;
-  const bool slept = inbox_.wait(watches_clock ? &slowest : nullptr, needed, clock_.running(),
-                                 is_served() ? pace_.nap_ns() : nap_ns, [this] { return has_visit(); });
+  const bool slept = inbox_.wait(watches_clock ? &slowest : nullptr, needed, clock_.running(), longest_nap_ns(),
+                                 [this] { return has_visit(); });
   if (!slept) return;
   if (!inbox_.has_any()) gates_.release_all_ready();
   headway_.look(clock_.processed_until(), true);
@@ -225,6 +230,7 @@ GateTotals Conductor::gate_totals() const {
           .wakes = gates_.wakes(),
           .sleeps = inbox_.sleeps(),
           .standstills = watchdog_.standstills(),
+          .outside = gates_.outside(),
           .let_go = watchdog_.let_go()};
 }
 

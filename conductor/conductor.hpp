@@ -58,6 +58,7 @@ class Conductor final : private TroubleOutlet {
   std::uint64_t settle_bounds();
   bool advance();
   bool has_visit() const { return roster_.has_visits() || roster_.is_over(); }
+  long longest_nap_ns() const;
   void wait_for_work();
   GateTotals gate_totals() const;
   bool is_served() const { return segment_.header().served != 0; }

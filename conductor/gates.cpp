@@ -59,6 +59,7 @@ Gates::Milestone Gates::open(Rank& rank, std::uint32_t ticket) {
     case wire::GateKind::outside:
     case wire::GateKind::inside:
       rank.gate.outside = rank.page->gate.kind == wire::GateKind::outside;
+      if (rank.gate.outside && clock_.runs() && !is_served()) ++outside_;
       release(rank, rank.gate.at_ps);
       break;
     case wire::GateKind::baton_back:

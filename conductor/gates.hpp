@@ -41,7 +41,8 @@ class Gates {
   void tell(RunRecorder* recorder) { recorder_ = recorder; }
   std::uint64_t polls() const { return polls_; }
   std::uint64_t waits() const { return waits_; }
-  std::uint64_t wakes() const { return wakes_; }  // of ranks that slept
+  std::uint64_t outside() const { return outside_; }  // how often a rank of the run has stepped out of virtual time
+  std::uint64_t wakes() const { return wakes_; }      // of ranks that slept
 
  private:
   void rejoin(Rank& rank);
@@ -75,6 +76,7 @@ class Gates {
   std::uint32_t ending_ = 0;    // have reached MPI_Finalize
   std::uint64_t polls_ = 0;
   std::uint64_t waits_ = 0;
+  std::uint64_t outside_ = 0;
   std::uint64_t wakes_ = 0;
 };
 

@@ -426,6 +426,7 @@ void Report::write_simulator(JsonWriter& json, const GateTotals& gates) const {
   json.member("wakes", gates.wakes);
   json.member("sleeps", gates.sleeps);
   json.member("standstills", gates.standstills);
+  json.member("outside", gates.outside);
   json.member("let_go", gates.let_go);
   json.end_object();
 }

@@ -30,6 +30,7 @@ struct GateTotals {
   std::uint64_t wakes = 0;        // futex wake-ups of ranks
   std::uint64_t sleeps = 0;       // of the conductor
   std::uint64_t standstills = 0;  // everybody waited and nothing was in flight: all polled again
+  std::uint64_t outside = 0;      // ranks that stepped out of virtual time, as for a lock of a file
   std::uint64_t let_go = 0;       // ranks that slept outside the provider while everything else stood still
 };
 

@@ -47,7 +47,11 @@ ProcessState process_state(std::uint32_t pid) {
   return state;
 }
 
-bool polls_do_not_help(const Rank& rank) { return rank.state == RankState::meeting || rank.gate.only_news; }
+bool is_away(const Rank& rank) { return rank.state == RankState::away; }
+
+bool polls_do_not_help(const Rank& rank) {
+  return rank.state == RankState::meeting || rank.gate.only_news || is_away(rank);
+}
 
 }  // namespace
 
@@ -55,6 +59,8 @@ bool Watchdog::all_wait() const {
   if (!of_.clock.runs() || gave_up_ || of_.clock.running() != 0) return false;
   return of_.clock.by_instant().empty() && !of_.clock.is_anybody_ready() && of_.batons.open_nodes().empty();
 }
+
+bool Watchdog::all_wait_beside_those_away() const { return all_wait() && std::ranges::any_of(of_.ranks, is_away); }
 
 void Watchdog::check_that_somebody_can_go_on() {
   if (!of_.clock.runs() || gave_up_ || of_.clock.running() != 0) return;
@@ -86,12 +92,15 @@ void Watchdog::check_that_somebody_can_go_on() {
 bool Watchdog::check_deadlock() {
   if (!of_.job.nothing_under_way()) return false;
   bool any_can_poll = false;
+  bool any_away = false;
   for (const Rank& rank : of_.ranks) {
+    any_away |= is_away(rank);
     if (polls_do_not_help(rank)) continue;
     const bool stuck = rank.state == RankState::waiting || rank.state == RankState::ending;
     if (!stuck || !rank.events.overflow.empty()) return false;
     any_can_poll = true;
   }
+  if (any_away) return any_can_poll && let_all_poll_beside_those_away();
   if (!any_can_poll) {
     report_deadlock();
     return false;
@@ -102,9 +111,7 @@ bool Watchdog::check_deadlock() {
   constexpr std::size_t releases_before_report = 16384;
   constexpr std::size_t rounds_least = 32;
   const std::size_t rounds_before_report = std::max(rounds_least, releases_before_report / of_.ranks.size());
-  const bool moved = of_.job.events() != events_at_last_round_ || of_.batons.writes() != writes_at_last_round_ ||
-                     calls_entered() != calls_at_last_round_;
-  if (moved) fruitless_rounds_ = 0;
+  if (has_moved_since_last_round()) fruitless_rounds_ = 0;
   if (fruitless_rounds_ == rounds_before_report) {
     report_deadlock();
     return false;
@@ -156,6 +163,29 @@ bool Watchdog::somebody_decides() const {
     if (!rank.events.overflow.empty() || !rank.events.copy_waiters.empty()) return true;
     return rank.page->call_index.load(std::memory_order_relaxed) == 0 || rank.page->times.several_threads != 0;
   });
+}
+
+// Nobody can say what a process does that is outside virtual time. It may wait for a file that another rank unlocks
+// when it polls, so they do, but not all the time.
+bool Watchdog::let_all_poll_beside_those_away() {
+  const auto now = WallClock::now();
+  if (now - last_poll_beside_ < std::chrono::nanoseconds(nap_beside_ns)) return false;
+  last_poll_beside_ = now;
+  if (has_moved_since_last_round() || beside_since_ == WallClock::duration{}) {
+    beside_since_ = watched_;
+  } else if (!told_of_those_away_ && watched_ - beside_since_ >= name_after) {
+    told_of_those_away_ = true;
+    for (const Rank& rank : of_.ranks) {
+      if (is_away(rank))
+        of_.status.say("awaited " + std::to_string(rank.id.value) + " " + std::to_string(rank.process.pid));
+    }
+  }
+  return let_all_poll_again();
+}
+
+bool Watchdog::has_moved_since_last_round() const {
+  return of_.job.events() != events_at_last_round_ || of_.batons.writes() != writes_at_last_round_ ||
+         calls_entered() != calls_at_last_round_;
 }
 
 bool Watchdog::let_all_poll_again() {

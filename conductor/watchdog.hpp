@@ -38,6 +38,9 @@ class Watchdog {
   void note_progress() { last_progress_ = watched_; }
   // No rank is on its way to its gate, or about to be released from it.
   bool all_wait() const;
+  // They do, but for some that are outside virtual time: the others look again after so long.
+  bool all_wait_beside_those_away() const;
+  static constexpr long nap_beside_ns = 1'000'000;
   // They do, and nothing has come from a rank. True: some may go on at once.
   bool check_deadlock();
   // To be asked often. A job in which ranks look for messages again and again never comes to rest: when for long
@@ -69,6 +72,8 @@ class Watchdog {
   std::uint64_t calls_entered() const;
   bool somebody_decides() const;
   bool let_all_poll_again();
+  bool let_all_poll_beside_those_away();
+  bool has_moved_since_last_round() const;
   void report_deadlock();
   void check_stall(Rank& rank);
 
@@ -80,6 +85,9 @@ class Watchdog {
   std::uint64_t writes_at_last_round_ = 0;
   std::uint64_t calls_at_last_round_ = 0;
   std::uint32_t fruitless_rounds_ = 0;
+  WallClock::time_point last_poll_beside_{};
+  WallClock::duration beside_since_{};  // in watched time: nothing has moved but what is outside virtual time
+  bool told_of_those_away_ = false;
   std::uint64_t next_look_at_peeks_ = 0;  // when so many have found nothing
   std::uint64_t calls_at_last_look_ = 0;
   std::uint64_t others_at_last_look_ = 0;

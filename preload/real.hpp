@@ -84,7 +84,12 @@ void nap_ns(std::uint64_t ns);
   X(mkstemp, int, (char*))                                                                                          \
   X(unlink, int, (const char*))                                                                                     \
   X(read, ssize_t, (int, void*, std::size_t))                                                                       \
-  X(write, ssize_t, (int, const void*, std::size_t))
+  X(write, ssize_t, (int, const void*, std::size_t))                                                                \
+  X(fcntl, int, (int, int, ...))                                                                                    \
+  X(fcntl64, int, (int, int, ...))                                                                                  \
+  X(flock, int, (int, int))                                                                                         \
+  X(lockf, int, (int, int, off_t))                                                                                  \
+  X(lockf64, int, (int, int, off64_t))
 
 // The C library's dlsym, which the preload takes the place of (mpi/symbol_calls.cpp).
 using dlsym_t = void*(void*, const char*);

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LET_GO = "let_go"  # name of the finding
+# Names of findings after which a run cannot be repeated.
+LET_GO = "let_go"
+OUTSIDE = "outside_virtual_time"
 # Said wherever deferred work has found no entry at its NIC.
 TRIGGERED_LIMIT = "FI_CXI_ENABLE_TRIG_OP_LIMIT=1 has fi_control(FI_QUEUE_WORK) refuse such with -FI_ENOSPC"
 

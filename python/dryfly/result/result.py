@@ -20,7 +20,7 @@ from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import binding, forks, software_spent
 from dryfly.result.counters import TIMEOUTS
-from dryfly.result.finding import LET_GO, TRIGGERED_LIMIT, Finding
+from dryfly.result.finding import LET_GO, OUTSIDE, TRIGGERED_LIMIT, Finding
 from dryfly.scenario.storage import result as storage_rows
 
 FORMAT = 1
@@ -70,7 +70,7 @@ def build(
     if found := forks.health(run, of_ranks, environment):
         severity, text, count = found
         health.append(_finding("fork", text, severity=severity, count=count))
-    spoiled = any(row["name"] in (LET_GO, "several_threads") for row in health)
+    spoiled = any(row["name"] in (LET_GO, OUTSIDE, "several_threads") for row in health)
     return {
         "format": FORMAT,
         "dryfly": __version__,
@@ -294,6 +294,9 @@ def _run_health(counted: Mapping[str, Any], findings: Sequence[Finding]) -> list
         rows.append(_finding("flow_control", text, count=disabled))
     rows += _tracker_health(counted.get("trackers", {}))
     rows += _triggered_health(counted.get("triggered", {}))
+    if outside := counted.get("simulator", {}).get("outside", 0):
+        text = "ranks waited outside virtual time, as for a lock of a file that another rank has: not repeatable"
+        rows.append(_finding(OUTSIDE, text, count=outside))
     timeouts = counted.get("network_timeouts", 0)
     if timeouts:
         rows.append(_finding("network_timeouts", "NICs have sent packets again after a time-out", count=timeouts))

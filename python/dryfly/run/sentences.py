@@ -22,6 +22,11 @@ WITHOUT_ENTRY = (
 WARNINGS = {
     "spinning": ("spinning", "has computed for 10 s without entering MPI; virtual time waits for it"),
     "let-go": (LET_GO, "has slept for 5 s outside MPI and no longer holds virtual time: not repeatable"),
+    "awaited": (
+        "awaited",
+        "sleeps, or waits for a lock of a file, and every other rank has waited for 10 s: nothing is in flight. "
+        "The run goes on",
+    ),
     "looking": (
         "looking",
         "has called {call} for 10 s, and finds nothing: nothing is in flight and every other rank waits or looks too. "
