@@ -94,10 +94,10 @@ enum class Kept : std::uint8_t { nowhere, in_region, in_own };
 class SourceMemory {
  public:
   constexpr SourceMemory() = default;
-  constexpr explicit SourceMemory(Kept kept) : kept_(static_cast<std::uint32_t>(kept)) {}
+  constexpr explicit SourceMemory(Kept kept) : kept_(static_cast<std::uint32_t>(kept) & 3U) {}
   constexpr SourceMemory(Duration attaching, Kept kept)
-      : ns_(static_cast<std::uint32_t>(std::min(attaching.ps / 1000, most_ns))),
-        kept_(static_cast<std::uint32_t>(kept)) {}
+      : ns_(static_cast<std::uint32_t>(std::min(attaching.ps / 1000, most_ns)) & by_kernel),
+        kept_(static_cast<std::uint32_t>(kept) & 3U) {}
   constexpr std::optional<Duration> attaching() const {
     return ns_ == by_kernel ? std::nullopt : std::optional{Duration{std::uint64_t{ns_} * 1000}};
   }
