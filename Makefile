@@ -1,5 +1,6 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
+# make test-slow  the tests that take twenty seconds and more beside quicker ones of their kind (20 minutes)
 # make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour), and Intel MPI, which is downloaded (129 MB)
 # make test-slurm  the tests of --launcher slurm and, on hosts in namespaces, of validate --native; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
@@ -20,7 +21,7 @@ SHELL := /bin/bash
 .ONESHELL:
 .DELETE_ON_ERROR:
 .SILENT:
-.PHONY: help demo test test-whole test-slurm bench applications reproduce mpich-cuda lint sanitize build man wheel setup test-setup clean
+.PHONY: help demo test test-slow test-whole test-slurm bench applications reproduce mpich-cuda lint sanitize build man wheel setup test-setup clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -62,6 +63,10 @@ test: test-setup
 	python3 tool/tidy.py
 	ctest --test-dir build --output-on-failure -j $(JOBS)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+test-slow: test-setup
+	export PATH="$(CURDIR)/$(BIN):$$PATH"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m slow
 
 test-whole: test-setup
 	$(BIN)/dryfly mpi add '$(INTEL_MPI)' >/dev/null

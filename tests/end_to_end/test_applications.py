@@ -122,6 +122,7 @@ def test_the_wrong_library_is_refused_with_what_to_say(start: Start) -> None:
     assert "leave --mpi out or say --mpi openmpi" in errors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("application", ["pw"], indirect=True)
 @pytest.mark.usefixtures("application")
 def test_the_commands_of_the_guide_work_as_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

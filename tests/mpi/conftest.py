@@ -15,13 +15,6 @@ from harness import CHECK, MICRO, Ended, Started
 from dryfly.mpi import libraries as mpi
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: takes more than some ten seconds")
-    config.addinivalue_line(
-        "markers", "whole: takes minutes and adds little: `make test-whole` runs it, `make test` does not"
-    )
-
-
 class Start(Protocol):
     def __call__(
         self, *command: str | Path, environment: Mapping[str, str] | None = None, cwd: Path | None = None

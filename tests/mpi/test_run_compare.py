@@ -65,6 +65,7 @@ def test_two_libraries_are_compared_and_what_was_run_is_kept(dryfly: Dryfly, tmp
     assert json.loads((tmp_path / "out.json").read_text()) == content
 
 
+@pytest.mark.slow
 def test_recordings_are_kept_and_can_be_set_beside_each_other(dryfly: Dryfly, tmp_path: Path) -> None:
     slower = "slow switch: mpich,fabric.switch.latency=650 ns"
     command = ("compare", "--with", "mpich", "--with", slower, "-m", "8:8", "-i", "1", "-x", "0", "--no-counts")
@@ -111,6 +112,7 @@ def test_open_mpi_uses_each_nic_of_a_node(dryfly: Dryfly) -> None:
     assert senders == [64 * 32] * 4  # 64 messages of 32 packets of 2 KiB
 
 
+@pytest.mark.slow
 def test_no_bandwidth_of_many_pairs_is_above_what_the_node_carries(dryfly: Dryfly) -> None:
     """A node of Aurora has two processors whose PCIe carries 90 GB/s each way (data/machines/aurora.toml)."""
     where = ("--machine", "aurora", "-N", "2", "--ppn", "32", "--compute", "none")

@@ -60,7 +60,6 @@ def test_repeated_runs_record_the_same_to_the_byte(
         assert [name for name, table in tables.items() if table != recorded[0][name]] == []
 
 
-@pytest.mark.slow
 def test_other_load_on_the_box_changes_nothing(
     dryfly: Dryfly, programs: Programs, request: pytest.FixtureRequest
 ) -> None:

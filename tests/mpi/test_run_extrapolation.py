@@ -21,6 +21,7 @@ def _recorded(dryfly: Dryfly, folder: Path, program: Path, ranks: int, words: Se
     return str(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "words", "sizes", "held"),
     [

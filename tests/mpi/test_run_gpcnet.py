@@ -151,6 +151,7 @@ def test_all_of_the_network_test_on_all_nodes(dryfly: Dryfly, programs: Programs
     assert synchronised < alone < 25e9 / 2**20
 
 
+@pytest.mark.slow
 def test_the_same_command_gives_the_same_tables(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
     """Of all tests, natural rings too, beside congestors."""
     command = ("run", *WHERE, "-N", "20", "--ppn", "1", "--", programs(PROGRAM), *ALL)
@@ -184,6 +185,7 @@ def test_on_one_switch_a_natural_ring_is_as_fast_as_a_random_one(dryfly: Dryfly,
     assert natural == pytest.approx(random, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_natural_ring_has_neighbours_near_each_other(dryfly: Dryfly, programs: Programs) -> None:
     """On four groups of eight nodes 4 of its 32 pairs are in two groups, of a random ring's 25 on average."""
     natural, random = rates_of_rings(dryfly, programs(PROGRAM), "-N", "32")
@@ -238,6 +240,7 @@ def test_a_budget_is_made_into_counts_that_are_the_same_each_time(
     assert refused.exit_status == 2
 
 
+@pytest.mark.slow
 def test_a_budget_is_for_all_tests_and_for_the_congestors_alone(
     dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:

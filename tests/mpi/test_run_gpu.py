@@ -191,8 +191,16 @@ def test_what_libfabric_is_told_not_to_do_with_devices_ends_or_is_said(dryfly: D
     assert 'FI_HMEM=cuda;hip: unknown HMEM interface specified in FI_HMEM, entry="hip"' in wrong.stderr
 
 
-@pytest.mark.parametrize("network", ["packet", "flow"])
-@pytest.mark.parametrize("places", ["D H", "H D"])
+@pytest.mark.parametrize(
+    ("network", "places"),
+    [
+        ("packet", "D H"),
+        *(
+            pytest.param(*more, marks=pytest.mark.slow)
+            for more in (("packet", "H D"), ("flow", "D H"), ("flow", "H D"))
+        ),
+    ],
+)
 def test_nics_of_a_node_share_the_link_of_one_gpu(network: str, places: str, dryfly: Dryfly) -> None:
     """A GPU's link has 31.5 GB/s, and a NIC less, which is what it has of the host's memory."""
 

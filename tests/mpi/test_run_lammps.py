@@ -41,7 +41,6 @@ def _energies(output: str) -> dict[int, dict[str, str]]:
     }
 
 
-@pytest.mark.slow
 def test_rhodopsin_gives_the_native_energies(dryfly: Dryfly, native: Native, rhodopsin: Path) -> None:
     alone = _energies(native(_RANKS, _LMP, "-in", "in.rhodo", cwd=rhodopsin).stdout)
     assert list(alone) == [0, 5, 10, 15, 20]

@@ -107,6 +107,7 @@ def test_only_open_mpi_5_can_use_it(dryfly: Dryfly, programs: Programs) -> None:
 
 
 # Orderings of "Open MPI for HPE Cray EX Systems" that do not depend on what is assumed of a core's copies.
+@pytest.mark.slow
 def test_linkx_beside_plain_cxi_on_a_node_and_between_two(dryfly: Dryfly) -> None:
     def table(name: str, nodes: int, *how: str, more: tuple[str, ...] = ()) -> benchmarks.Table:
         source = ROOT / "programs" / "benchmark" / f"{name}.c"

@@ -79,7 +79,6 @@ _ON_FEW_RANKS = (
 _DUPLICATES = "*Dup.*"
 
 
-@pytest.mark.slow
 def test_mpi4pys_own_suite_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
     _passes(suite, dryfly, *_without(*_excluded(), *_ON_FEW_RANKS, _DUPLICATES), ranks=4, tests=1150)
 

@@ -242,6 +242,7 @@ def _rank_of_level(run: Started, level: str) -> tuple[int, int]:
     raise AssertionError("no rank was seen")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "words"), [(signal.SIGKILL, "RUNNING AT"), (signal.SIGSTOP, "rank 0 of the node has stopped")]
 )
@@ -262,6 +263,7 @@ def test_a_rank_that_dies_or_stops_takes_its_host_out(
     assert words in finding["evidence"][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_nothing_stays_when_the_command_is_ended_and_the_next_one_goes_on(
     how: signal.Signals, start: Start, dryfly: Dryfly, cluster: Cluster

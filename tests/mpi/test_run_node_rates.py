@@ -146,6 +146,7 @@ def test_one_long_message_each_has_all_that_is_shared(dryfly: Dryfly, how: tuple
     assert 0.95 * expected <= found[8388608] <= 1.001 * expected
 
 
+@pytest.mark.slow
 def test_whose_bytes_are_copied_is_the_same_each_time(dryfly: Dryfly) -> None:
     """Which of its cells a library takes depends on what was before virtual time began: runs once differed by that."""
     source = ROOT / "programs" / "benchmark" / "alltoall.c"

@@ -225,6 +225,7 @@ def test_a_report_says_what_noise_has_cost(dryfly: Dryfly, program: Path, tmp_pa
         assert message in ended.stderr
 
 
+@pytest.mark.slow
 def test_seeds_beside_one_another_give_what_they_give_one_by_one(dryfly: Dryfly, program: Path, tmp_path: Path) -> None:
     flags = ("-N", "2", *_RUN, "--noise", "machine", "--seeds", "6")
     found = []

@@ -35,7 +35,6 @@ def test_shared_memory_of_a_node_gives_the_same_run_each_time(dryfly: Dryfly, pr
     assert [row["messages_on_node"] for row in runs[0].results["protocols"] if row["messages_on_node"]] == []
 
 
-@pytest.mark.slow
 def test_other_load_does_not_change_what_shared_memory_gives(
     dryfly: Dryfly, programs: Programs, request: pytest.FixtureRequest
 ) -> None:

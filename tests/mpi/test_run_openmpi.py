@@ -223,7 +223,6 @@ def hpcc(tmp_path: Path) -> Path:
     return program
 
 
-@pytest.mark.slow
 def test_debians_hpcc_runs_as_it_is_and_every_residual_passes(dryfly: Dryfly, hpcc: Path, tmp_path: Path) -> None:
     command = ("run", "--mpi", "openmpi", "--machine", "testbed", "-N", "2", "--ppn", "2", *_NONE, "--", hpcc)
     dryfly(*command, cwd=tmp_path, limit_s=180, environment=debian.environment()).succeeded()

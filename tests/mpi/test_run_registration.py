@@ -138,6 +138,7 @@ def test_the_summary_says_what_was_registered(dryfly: Dryfly, programs: Programs
     assert "buffers  24 registered: 16 found in the cache, 8 not; 8 mapped (2,048 pages" in run.succeeded().stderr
 
 
+@pytest.mark.slow
 def test_what_hpl_loses_without_a_cache_is_what_the_closed_form_adds(dryfly: Dryfly) -> None:
     aurora = ("--quiet", "--machine", "aurora", "-N", "2", "--ppn", "6")
 

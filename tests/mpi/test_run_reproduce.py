@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from conftest import Dryfly
 from harness import ROOT
 
@@ -86,6 +87,7 @@ def test_a_measurement_is_made_with_other_ranks_and_recorded(dryfly: Dryfly, tmp
         assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_many_pairs_without_processes_have_what_ranks_have(dryfly: Dryfly) -> None:
     """16 pairs, one on each NIC. At 2 KiB the ranks' software decides, at 64 KiB the link; in between which ways
     ordered flows find, and so the slowest pair of one run or the other."""

@@ -44,7 +44,14 @@ def test_a_sample_of_an_alltoall_is_within_its_bound(dryfly: Dryfly, tmp_path: P
     assert abs(error) <= sample["error_bound"] <= 0.05, f"{error:+.4f} beyond {sample['error_bound']:.4f}"
 
 
-@pytest.mark.parametrize(("nodes", "ppn", "seed"), [("60", "16", "1"), ("60", "16", "2"), ("100", "8", "3")])
+@pytest.mark.parametrize(
+    ("nodes", "ppn", "seed"),
+    [
+        pytest.param("60", "16", "1", marks=pytest.mark.slow),
+        pytest.param("60", "16", "2", marks=pytest.mark.slow),
+        ("100", "8", "3"),
+    ],
+)
 def test_a_sample_of_an_alltoall_in_which_ranks_drift_apart_is_within_its_bound(
     dryfly: Dryfly, tmp_path: Path, nodes: str, ppn: str, seed: str
 ) -> None:
@@ -123,6 +130,7 @@ def test_waiting_that_does_not_last_is_not_in_the_bound_of_lammps(dryfly: Dryfly
     assert 0.005 < lammps_bound(dryfly, tmp_path, "--set", "node.near.places=off") < 0.008
 
 
+@pytest.mark.slow
 def test_nor_is_it_where_cores_are_near_and_far(dryfly: Dryfly, tmp_path: Path) -> None:
     """With all of it in proportion bounds of these seeds were 0.92 % of a step and more. What two draws differ by comes
     on top by chance, so that the least bound is the one that tells. Of NICs as they were when these limits were set."""
@@ -131,6 +139,7 @@ def test_nor_is_it_where_cores_are_near_and_far(dryfly: Dryfly, tmp_path: Path) 
     assert 0.005 < min(bounds) < 0.008, bounds
 
 
+@pytest.mark.slow
 def test_the_least_bound_of_lammps_is_one_of_its_whole_step(dryfly: Dryfly, tmp_path: Path) -> None:
     """Of five seeds it is that of the fourth."""
     sample, whole = (lammps_step(dryfly, tmp_path, "--seed", "4", sample=sample) for sample in (2, 0))

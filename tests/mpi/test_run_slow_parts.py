@@ -81,6 +81,7 @@ def test_slow_memory_halves_what_its_node_copies_and_slow_cores_what_they_do(
     assert 1.05 * usual < slow < 1.6 * usual  # the network and the other node are as ever
 
 
+@pytest.mark.slow
 def test_each_node_copies_through_its_own_memory_where_ranks_are_bound(
     dryfly: Dryfly, programs: Programs, tmp_path: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_time_outs_between_steps_are_found_by_what_nics_count() -> None:
     assert all("network time-out" in line for line in found.evidence[1:])
 
 
+@pytest.mark.slow
 def test_a_slow_gpu_is_found_by_device_buffers_of_real_ranks() -> None:
     faults: dict[str, object] = {"gpu": [{"gpu": "crusher002 gpu3", "rate": 0.4}]}
     outcome = of_simulated(Asked(machine="crusher", nodes=2, mpi="openmpi", faults=faults, level="node")).run()

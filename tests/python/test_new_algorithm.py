@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow  # the copy is compiled
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # Every packet between two groups goes by way of one group, the same for all.

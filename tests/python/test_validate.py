@@ -161,7 +161,7 @@ def test_lists_of_nodes() -> None:
 # --- What is found
 
 
-@pytest.mark.parametrize("network", ["links", "flow", "packet"])
+@pytest.mark.parametrize("network", ["links", "flow", pytest.param("packet", marks=pytest.mark.slow)])
 def test_exactly_what_is_planted_is_found_each_with_its_kind(network: str) -> None:
     outcome = of_simulated(Asked(machine="crusher", faults=THREE, network=network, level="group")).run()
     assert [(f.kind, f.place) for f in outcome.findings] == [
@@ -173,6 +173,7 @@ def test_exactly_what_is_planted_is_found_each_with_its_kind(network: str) -> No
         assert worse
 
 
+@pytest.mark.slow
 def test_the_same_on_64_nodes_of_aurora_and_on_a_machine_in_order_nothing() -> None:
     of_aurora = {**THREE, "memory": [{"node": "x4000c2s1b0n0", "rate": "50 %"}]}
     assert findings(machine="aurora", nodes=64, faults=of_aurora) == [
