@@ -209,7 +209,7 @@ bool Conductor::advance() {
 
 long Conductor::longest_nap_ns() const {
   if (is_served()) return pace_.nap_ns();
-  return watchdog_.all_wait_beside_those_away() ? Watchdog::nap_beside_ns : nap_ns;
+  return watchdog_.all_wait_beside_those_away() ? watchdog_.nap_beside_ns() : nap_ns;
 }
 
 void Conductor::wait_for_work() {

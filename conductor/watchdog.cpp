@@ -166,12 +166,14 @@ bool Watchdog::somebody_decides() const {
 }
 
 // Nobody can say what a process does that is outside virtual time. It may wait for a file that another rank unlocks
-// when it polls, so they do, but not all the time.
+// when it polls, so they do, but the less often the longer nothing has come of it.
 bool Watchdog::let_all_poll_beside_those_away() {
   const auto now = WallClock::now();
-  if (now - last_poll_beside_ < std::chrono::nanoseconds(nap_beside_ns)) return false;
+  if (now - last_poll_beside_ < nap_beside_) return false;
   last_poll_beside_ = now;
-  if (has_moved_since_last_round() || beside_since_ == WallClock::duration{}) {
+  const bool moved = has_moved_since_last_round();
+  nap_beside_ = moved ? nap_beside_least : std::min(2 * nap_beside_, nap_beside_most);
+  if (moved || beside_since_ == WallClock::duration{}) {
     beside_since_ = watched_;
   } else if (!told_of_those_away_ && watched_ - beside_since_ >= name_after) {
     told_of_those_away_ = true;
