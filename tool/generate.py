@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,7 +21,14 @@ sys.path.insert(0, str(ROOT / "python"))
 
 from dryfly.machine.field import Field, value_text  # noqa: E402
 from dryfly.machine.routing import ROUTING_ALGORITHMS  # noqa: E402
-from dryfly.machine.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, QOS_FIELDS  # noqa: E402
+from dryfly.machine.schema import (  # noqa: E402
+    COSTS_OF_CALLS,
+    COSTS_OF_COUNTED,
+    FIELDS,
+    GLOBAL_LINKS,
+    GROUP_FIELDS,
+    QOS_FIELDS,
+)
 from dryfly.machine.spec_fields import SPEC_FIELDS, SpecField  # noqa: E402
 
 _BY = "tool/generate.py"
@@ -135,12 +142,30 @@ machine with their sources.
     text += _machine_row("topology.global.KIND-KIND", GLOBAL_LINKS)
     for leaf, field in QOS_FIELDS.items():
         text += _machine_row(f"fabric.qos.PROFILE.CLASS.{leaf}", field)
+    text += f"""
+## Costs of software
+
+Some fields count for a run whose MPI library's own code is charged [as counted](../model/software.md), and some for any
+other (`--software none`, and a library without a table); a health row `unused_field` names those that `--set` gives a
+run that does not read them.
+
+| the library's own code | read | not read |
+|---|---|---|
+| as counted | {_some_costs(COSTS_OF_COUNTED)} | {_some_costs(COSTS_OF_CALLS)} |
+| not counted | {_some_costs(COSTS_OF_CALLS)} | {_some_costs(COSTS_OF_COUNTED)} |
+"""
     text += "\n## Routing algorithms\n\n| `fabric.routing.algorithm` | way of a packet | fields of its own |\n"
     text += "|---|---|---|\n"
     for name, algorithm in ROUTING_ALGORITHMS.items():
         own = ", ".join(f"`{field}`" for field in algorithm.fields)
         text += f"| `{name}` | {_cell(algorithm.meaning)} | {own} |\n"
     return text
+
+
+def _some_costs(names: Sequence[str]) -> str:
+    """Those of the provider's calls as one."""
+    shown = (re.sub(r"^(host\.provider)\..*", r"\1.*", name) for name in names)
+    return ", ".join(dict.fromkeys(f"`{name}`" for name in shown))
 
 
 def _machine_row(name: str, field: Field) -> str:

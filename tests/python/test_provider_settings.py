@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from dryfly.base.errors import UserError
 from dryfly.case import provider_settings
 from dryfly.case.bind import bind
 from dryfly.case.case import Case
+from dryfly.case.resolve import with_counted_software
+from dryfly.machine.schema import COSTS_OF_CALLS
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import result
 
@@ -49,6 +52,32 @@ def test_settings_that_nobody_reads_have_a_health_row() -> None:
     unused = _health({"MPICH_SMP_SINGLE_COPY_MODE": "CMA", "MPIR_CVAR_CH4_XPMEM_ENABLE": "1"})["unused_setting"]
     assert unused.startswith("MPICH_SMP_SINGLE_COPY_MODE=CMA, MPIR_CVAR_CH4_XPMEM_ENABLE=1 have no effect")
     assert "unused_mapping" not in _health({"MPICH_OFI_NIC_MAPPING": "0:0", "MPICH_OFI_NIC_POLICY": "user"})
+
+
+def _unused_field(*sets: str, counted: str = "", how: str | None = None) -> dict[str, str]:
+    case = Case(machine="testbed", nodes=2, ppn=1, compute="none", program=("./p",), sets=sets, software=how)
+    library = MpiLibrary(name="mpich-9.9", family="mpich", version="9.9", libmpi="/a", libfabric="/c", prefix="/b")
+    bound = replace(bind(case), software=counted)
+    content = result.build(bound, {}, mpi=library, wall_time_s=1.0, findings=(), environment={})
+    return {row["name"]: row["text"] for row in content["health"]}
+
+
+def test_a_cost_that_the_way_of_charging_software_does_not_read_is_named_with_what_would() -> None:
+    counted = _unused_field("host.send=1 us", "host.poll=2 ns", "host.wake=1 ns", counted="mpich-9.9")["unused_field"]
+    assert counted.startswith("--set host.send, host.poll have no effect: the code of mpich-9.9 is charged as counted")
+    assert counted.endswith("they count with --software none")
+    plain = _unused_field("host.provider.sent=7", "host.send=1 us", how="none")["unused_field"]
+    assert plain.startswith("--set host.provider.sent has no effect: the code of mpich-9.9 is not charged as counted")
+    assert "it counts with --software measured, after " in plain
+    assert '"dryfly mpi add mpich==9.9 && dryfly mpi measure mpich-9.9"' in plain
+    assert "unused_field" not in _unused_field("host.instruction=1 ns", counted="mpich-9.9")
+    assert "unused_field" not in _unused_field("host.rma=1 ns", "host.match=1 ns")
+
+
+def test_what_counts_only_without_counts_is_what_they_replace() -> None:
+    bound = bind(Case(machine="testbed", nodes=2, ppn=1, compute="none", program=("./program",)))
+    lines = set(bound.spec.splitlines()) - set(with_counted_software(bound.spec, bound.machine).splitlines())
+    assert {f"{path}_ps" for path in COSTS_OF_CALLS} == {line.partition(" ")[0] for line in lines}
 
 
 @pytest.mark.parametrize(

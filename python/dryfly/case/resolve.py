@@ -13,9 +13,9 @@ from dryfly.case.case import NETWORKS
 from dryfly.case.on_node import OnNode
 from dryfly.case.placement import Placement
 from dryfly.machine import compute_model, qos
-from dryfly.machine.machine import Machine
+from dryfly.machine.machine import BY_USER, Machine
 from dryfly.machine.names import NodeNames
-from dryfly.machine.schema import FIELDS, LONGEST_FLIGHT, PROVIDER_CALLS
+from dryfly.machine.schema import COSTS_OF_CALLS, COSTS_OF_COUNTED, FIELDS, LONGEST_FLIGHT, PROVIDER_CALLS
 from dryfly.scenario import faults
 from dryfly.scenario.noise import Noise
 from dryfly.scenario.noise import lines as noise_lines
@@ -158,6 +158,13 @@ def with_counted_software(spec: str, machine: Machine, own_code: Mapping[str, fl
     costs["host.wake_ps"] = machine.number("host.wake")
     lines = (line for line in spec.splitlines(keepends=True) if line.partition(" ")[0] not in costs)
     return "".join([*lines, *(f"{name} {cost}\n" for name, cost in costs.items())])
+
+
+def without_effect(machine: Machine, *, counted: bool) -> list[str]:
+    """Fields of the machine that the user has set, and that a run does not read whose library's own code is charged as
+    counted, or is not."""
+    unread = COSTS_OF_CALLS if counted else COSTS_OF_COUNTED
+    return [path for path in unread if path in machine.facts and machine.facts[path].source == BY_USER]
 
 
 def _topology(machine: Machine) -> list[tuple[str, int | str]]:

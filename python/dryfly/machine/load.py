@@ -17,7 +17,7 @@ from dryfly.base.errors import UserError
 from dryfly.base.paths import data_folder
 from dryfly.machine import cabling, qos
 from dryfly.machine.field import Field
-from dryfly.machine.machine import Fact, GroupKind, Machine
+from dryfly.machine.machine import BY_USER, Fact, GroupKind, Machine
 from dryfly.machine.schema import FIELDS, GLOBAL_LINKS, GROUP_FIELDS, QOS_FIELDS, TRAFFIC_CLASSES
 
 _KIND_NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -106,7 +106,7 @@ def _apply_set(facts: dict[str, object], item: str) -> None:
         raise UserError(f'--set "{item}": accepted is path.to.field="value with unit"')
     if _field_of(path, _kind_names(facts)) is None:
         raise UserError(f'--set {path}: there is no such field; "dryfly machines show" lists them')
-    facts[path] = {"value": text, "source": "--set", "certainty": "user"}
+    facts[path] = {"value": text, "source": BY_USER, "certainty": "user"}
 
 
 def _kind_names(facts: Mapping[str, object]) -> list[str]:

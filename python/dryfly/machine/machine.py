@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from dryfly.machine import cabling
 
+BY_USER = "--set"  # the source of what the command line gives
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:

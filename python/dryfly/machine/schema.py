@@ -94,6 +94,12 @@ PROVIDER_CALLS = {
     "poll": "a poll that finds nothing",
 }
 
+# What counts where the MPI library's own code is not charged as counted, and what counts only where it is.
+COSTS_OF_CALLS = ("host.send", "host.receive", "host.rma", "host.completion", "host.poll")
+COSTS_OF_COUNTED = (
+    "host.instruction", *(f"host.provider.{call}" for call in PROVIDER_CALLS), "host.wake", "host.buffer_lookup"
+)  # fmt: skip
+
 # What memory that a NIC is to read or write costs its CPU (docs/model/registration.md).
 REGISTRATION_COSTS = {
     "map": "memory is made known to the NIC: a range",
@@ -327,7 +333,7 @@ FIELDS: dict[str, Field] = {
     "host.poll": time("host.poll_ps", "a poll that finds nothing", least=1),
     "host.clock_read": time("host.clock_read_ps", "reading the clock", least=1),
     "host.match": time("host.match_ps", "one message matched by software"),
-    # Where the MPI library's own code is charged by its instructions (mpi/software.py), and not by the costs above.
+    # COSTS_OF_COUNTED (mpi/software.py), in the place of COSTS_OF_CALLS.
     "host.instruction": time("", "one instruction of MPI's own code, on the mean", least=1),
     **{
         f"host.provider.{call}": count("", f"instructions of the cxi provider: {what}", least=1, most=10**6)

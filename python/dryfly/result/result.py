@@ -14,8 +14,10 @@ from dryfly.base.files import write_whole
 from dryfly.case import provider_settings
 from dryfly.case.bind import BoundCase
 from dryfly.case.on_node import WITHOUT_EFFECT, OnNode
+from dryfly.case.resolve import without_effect
 from dryfly.machine.names import NodeNames, link_name
 from dryfly.machine.schema import TRAFFIC_CLASSES
+from dryfly.mpi import software as tables_of_software
 from dryfly.mpi import system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import binding, forks, software_spent
@@ -63,6 +65,7 @@ def build(
     messages = int(counted.get("messages", 0))
     compute = _compute(run, counted, ranks)
     health = [*_run_health(counted, findings), *_compute_health(compute), *_software_health(run, mpi)]
+    health += _unused_field_health(run, mpi)
     of_ranks = counted.get("ranks", [])
     health += [_finding(name, text, count=count) for name, count, text in binding.health(run, of_ranks)]
     health += _node_health(run, mpi, profile)
@@ -440,6 +443,26 @@ def _software_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:
         f'does (--software none); "dryfly mpi measure {mpi.name}" counts them'
     )
     return [_finding("uncounted_software", text, severity="note")]
+
+
+def _unused_field_health(run: BoundCase, mpi: MpiLibrary) -> list[Json]:
+    """Costs that the user has set, and the other way of charging software goes by."""
+    unused = without_effect(run.machine, counted=bool(run.software))
+    if not unused:
+        return []
+    has, they = ("have", "they count") if len(unused) > 1 else ("has", "it counts")
+    if run.software:
+        why = (
+            f"the code of {mpi.name} is charged as counted, by host.instruction, host.wake and host.provider.*; "
+            f"{they} with --software none"
+        )
+    else:
+        first = "" if tables_of_software.file_of(mpi.name) else f", after {tables_of_software.how_to_count(mpi.name)}"
+        why = (
+            f"the code of {mpi.name} is not charged as counted, but by host.send and its neighbours; "
+            f"{they} with --software measured{first}"
+        )
+    return [_finding("unused_field", f"--set {', '.join(unused)} {has} no effect: {why}", count=len(unused))]
 
 
 def _finding(name: str, text: str, *, severity: str = "warning", count: int = 1) -> Json:
