@@ -5,6 +5,9 @@ from __future__ import annotations
 import platform
 import random
 import struct
+import subprocess
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,14 @@ from typing import Any
 import pytest
 
 from dryfly.base.errors import UserError
+from dryfly.case.case import Case
+from dryfly.case.program import Program
 from dryfly.mpi import software
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.mpi.software import BOUNDARIES, Charges, Cost, Packing, SoftwareTable
 from dryfly.report import software as report
 from dryfly.result import software_spent
-from dryfly.study import software_costs
+from dryfly.study import instructions, software_costs
 from dryfly.study.instructions import InBlocks, cost_of, packing_of, why
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -172,6 +177,42 @@ def test_what_could_not_be_counted_is_said_and_not_only_that_a_rank_ended() -> N
     assert why(said) == "instructions cannot be counted: ptrace: Operation not permitted"
     assert why("dryfly: rank 1 exited with status 1\n") == "rank 1 exited with status 1"
     assert why("") == "the run says nothing"
+
+
+def test_each_step_of_a_measurement_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[tuple[Any, ...]] = []  # folder, nodes, ranks of each, words
+    made = Program(shown="calls.c", command=("/calls",), kind="")
+    monkeypatch.setattr(instructions, "prepare", lambda *_, **__: made)
+    monkeypatch.setattr(instructions, "native", lambda _: Path("/count"))
+    monkeypatch.setattr(instructions, "table_of", lambda *_: TABLE)
+
+    def count(case: Case, folder: Path, *, say: Callable[[str], None]) -> None:
+        counted.append((folder.name, case.nodes, case.ppn, case.program[1:]))
+        say("1 min so far")
+
+    monkeypatch.setattr(instructions, "_count", count)
+    said: list[str] = []
+    assert instructions.measure(_library(tmp_path), say=said.append) is TABLE
+    assert counted[0][1:] == (8, None, ("--ranks=0,2,3", "/calls"))
+    assert counted[1:] == [
+        ("wide", 16, None, ("--ranks=0,6,15", "/calls", "wide")),
+        ("node", 2, 2, ("--ranks=0,3", "/calls", "node")),
+    ]
+    assert said[:3] == [
+        "mpich-1: step 1 of 3: 8 ranks on a node each",
+        "mpich-1: step 1 of 3: 1 min so far",
+        "mpich-1: step 2 of 3: 16 ranks on a node each",
+    ]
+    assert all(line.isprintable() for line in said)
+
+
+def test_a_step_that_takes_long_is_told_of_while_it_lasts_and_its_words_are_kept() -> None:
+    code = "import time; print('first', flush=True); time.sleep(0.7); print('last')"
+    said: list[str] = []
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+        assert instructions.patiently(run, said.append, every_s=0.3) == "first\nlast\n"
+    assert said[0] == "0.005 min so far"
+    assert run.returncode == 0
 
 
 def test_a_folder_that_cannot_be_made_is_named_before_anything_is_counted(

@@ -73,7 +73,7 @@ def measure(name: str, output: Path | None) -> None:
     if output is None:
         software.make_cache()
     capture.check_target("-o", str(path), folder=False)
-    table = instructions.measure(library)
+    table = instructions.measure(library, say=lambda text: click.echo(f"dryfly: {text}", err=True))
     software.write(table, path)
     intervals = sum(len(of) for of in table.calls.values())
     click.echo(f"{library.name}: {intervals} kinds of intervals of {len(table.calls)} MPI calls, in {path}")

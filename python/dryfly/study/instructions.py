@@ -7,8 +7,9 @@ import platform
 import struct
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from statistics import LinearRegression, linear_regression, mean, median
@@ -69,8 +70,9 @@ class InBlocks:
         return self.interval[1] in SENDS
 
 
-def measure(library: MpiLibrary) -> SoftwareTable:
-    """Minutes. Raises UserError where ranks cannot be traced, or the library ends otherwise than it should."""
+def measure(library: MpiLibrary, *, say: Callable[[str], None] = lambda _: None) -> SoftwareTable:
+    """Minutes, in which `say` is told of each step, and each minute how long it takes. Raises UserError where ranks
+    cannot be traced, or the library ends otherwise than it should."""
     if platform.machine() != "x86_64":
         raise UserError(
             f"dryfly mpi measure: accepted is a computer with an x86-64 processor, not {platform.machine()}"
@@ -78,20 +80,26 @@ def measure(library: MpiLibrary) -> SoftwareTable:
     with RunFolder() as made:
         folder = made.path
         program = prepare(str(programs_folder() / "measure" / "calls.c"), (), mpi=library, build_folder=folder)
-        count = str(native(COUNTER))
-        command = (count, f"--ranks={_COUNTED}", *program.command)
-        _count(Case(program=command, nodes=NODES, mpi=library.name), folder)
-        for name, ranks, case in (
-            (_WIDE, _COUNTED_WIDE, Case(program=(), nodes=_WIDE_RANKS, mpi=library.name)),
-            (_WITHIN, _COUNTED_WITHIN, Case(program=(), nodes=2, ppn=2, on_node="shared", mpi=library.name)),
-        ):
-            (folder / name).mkdir()
-            command = (count, f"--ranks={ranks}", *program.command, name)
-            _count(replace(case, program=command), folder / name)
+        steps = (
+            ("", _COUNTED, Case(nodes=NODES, mpi=library.name), f"{NODES} ranks on a node each"),
+            (_WIDE, _COUNTED_WIDE, Case(nodes=_WIDE_RANKS, mpi=library.name), f"{_WIDE_RANKS} ranks on a node each"),
+            (_WITHIN, _COUNTED_WITHIN, Case(nodes=2, ppn=2, on_node="shared", mpi=library.name),
+             "4 ranks on 2 nodes, with their memory"),
+        )  # fmt: skip
+        for number, (name, ranks, case, what) in enumerate(steps, start=1):
+            tell = partial(_tell, say, f"{library.name}: step {number} of {len(steps)}")
+            tell(what)
+            (folder / name).mkdir(exist_ok=True)
+            words = (str(native(COUNTER)), f"--ranks={ranks}", *program.command, *([name] if name else []))
+            _count(replace(case, program=words), folder / name, say=tell)
         return table_of(library, folder)
 
 
-def _count(case: Case, folder: Path) -> None:
+def _tell(say: Callable[[str], None], step: str, text: str) -> None:
+    say(f"{step}: {text}")
+
+
+def _count(case: Case, folder: Path, *, say: Callable[[str], None]) -> None:
     case = replace(
         case,
         compute="none",
@@ -99,17 +107,33 @@ def _count(case: Case, folder: Path) -> None:
         environment=(("DRYFLY_SOFTWARE_RECORD", str(folder)), ("LD_BIND_NOW", "1")),
     )
     command = runner.command_line(case, runner.Runner(quiet=True, timeout_s=_TIMEOUT_S, json=str(folder / "json")))
-    ended = subprocess.run(
+    with subprocess.Popen(
         command,
         env=runner.environment_of(case),
-        check=False,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         preexec_fn=dying_with_parent(),
-    )
-    if ended.returncode != 0:
-        raise UserError(f"{case.mpi} cannot be measured: {why(ended.stdout)}")
+    ) as run:
+        said = patiently(run, say)
+    if run.returncode != 0:
+        raise UserError(f"{case.mpi} cannot be measured: {why(said)}")
+
+
+def patiently(run: subprocess.Popen[str], say: Callable[[str], None], *, every_s: float = 60.0) -> str:
+    """What it has said when it has ended; in the meantime it is told how long that takes. Whoever is interrupted here
+    ends it."""
+    passed_s = 0.0
+    try:
+        while True:
+            try:
+                return run.communicate(timeout=every_s)[0]
+            except subprocess.TimeoutExpired:
+                passed_s += every_s
+                say(f"{passed_s / 60:g} min so far")
+    except BaseException:
+        run.kill()
+        raise
 
 
 def table_of(library: MpiLibrary, folder: Path) -> SoftwareTable:
