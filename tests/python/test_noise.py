@@ -81,7 +81,9 @@ _GOOD = {"every": "1 ms", "length": "2 us"}
         ({"detour": [{**_GOOD, "instants": 3}]}, "instants = 3: accepted are regular, random"),
         ({"detour": [{**_GOOD, "node": "nowhere"}]}, "node = 'nowhere': testbed has no such node; its nodes are t0 to"),
         ({"start_skew": "2 s"}, 'start_skew = "2 s": accepted is 0 ps to 1 s'),
-        ({"start_skew": 5}, "start_skew"),
+        ({"start_skew": 5}, "start_skew = 5: "),
+        ({"detour": [{**_GOOD, "every": 1}]}, "detour 1: every = 1: "),
+        ({"detour": [{**_GOOD, "every": "1"}]}, 'detour 1: every = "1": '),
         ({"detour": [_GOOD] * 33}, "33 tables"),
     ],
 )

@@ -155,9 +155,10 @@ def _choice(where: str, entry: Mapping[str, object], key: str, accepted: tuple[s
 
 
 def _time(where: str, entry: Mapping[str, object], key: str, *, least: int, most: int) -> int:
-    shown = f'{where}: {key} = "{entry[key]}"'
+    given = entry[key]
+    shown = f"{where}: {key} = " + (f'"{given}"' if isinstance(given, str) else f"{given}")
     try:
-        value = units.parse(entry[key], units.TIME)
+        value = units.parse(given, units.TIME)
     except UserError as error:
         raise UserError(f"{shown}: {error}") from None
     if not least <= value <= most:
