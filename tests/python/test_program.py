@@ -72,7 +72,11 @@ def test_programs_for_mpich_and_the_standard_abi_are_accepted(compile_c: Compile
 @pytest.mark.parametrize(
     ("soname", "says"),
     [
-        ("libmpi.so.40", r"linked against Open MPI \(libmpi.so.40\)"),
+        (
+            "libmpi.so.40",
+            r"linked against Open MPI \(libmpi.so.40\) .* --mpi openmpi, or give the .c file to dryfly run$",
+        ),
+        ("libmpi_mpifh.so.40", r"linked against Open MPI \(libmpi_mpifh.so.40\) .* say --mpi openmpi$"),
         ("libmpi_cray.so.12", "libmpi_cray.so.12, which is of HPE Cray MPICH: linked with the module cray-mpich-abi"),
         ("libmpi_gnu_123.so.12", "libmpi_gnu_123.so.12, which is of HPE Cray MPICH"),
         ("libmpi.so.1", "libmpi.so.1, which is of an Open MPI before 4: build it with Open MPI 4 or 5, or with MPICH"),

@@ -263,7 +263,10 @@ def test_a_name_that_no_file_of_the_library_has_is_refused(box: Callable[..., Bo
     here = box("mpich", "int MPI_Init(void) { return 0; }\n")
     here.shared("int MPI_Init(void) { return 9; }\n", "libmpi_abi.so.0")
     path = here.program("int MPI_Init(void); int main(void) { return MPI_Init(); }\n", "libmpi_abi.so.0")
-    with pytest.raises(UserError, match=r"linked against libmpi_abi.so.0 \(by program\), which mine-5 does not have"):
+    with pytest.raises(UserError, match=r"linked against libmpi_abi.so.0 \(by program\), which mine-5 does not have$"):
+        here.additions(path)
+    (Path(here.mpi.libmpi).parent / "libmpi_abi.so.1").touch()
+    with pytest.raises(UserError, match=r"mine-5 does not have; it has libmpi_abi.so.1, which the program would have"):
         here.additions(path)
 
 

@@ -378,10 +378,14 @@ def _check_names(linked_mpi: LinkedMpi, mpi: MpiLibrary) -> None:
     family = linked_mpi.family
     if family and family != mpi.interface:
         part = linked_mpi.parts[0]
+        # A library's source is no program, and a Fortran program's is seldom one file.
+        is_in_c = part.by == Path(linked_mpi.program).name and all(
+            _CORE.fullmatch(each.name) for each in linked_mpi.parts
+        )
         raise UserError(
             f"{linked_mpi.user(part)} is linked against {TITLES[family]} ({part.name}) and cannot run on {mpi.name}, "
-            f"which is {TITLES[mpi.interface]}: leave --mpi out or say --mpi {family}, or give the .c file to dryfly "
-            "run"
+            f"which is {TITLES[mpi.interface]}: leave --mpi out or say --mpi {family}"
+            f"{', or give the .c file to dryfly run' if is_in_c else ''}"
         )
 
 
@@ -391,7 +395,13 @@ def _refuse_absent(program: str, absent: Loaded, mpi: MpiLibrary) -> NoReturn:
             f"{program} is linked against {absent.name}, which is not here: MPI library {mpi.name} has no Fortran "
             f'bindings; run "dryfly mpi fortran {mpi.name}" first'
         )
-    raise UserError(f"{program} is linked against {absent.name} (by {_asker(absent)}), which {mpi.name} does not have")
+    stem = absent.name.partition(".so")[0]
+    names = {path.name for folder in mpi.library_folders for path in Path(folder).glob(f"{stem}.so.*")}
+    others = sorted(name for name in names if re.fullmatch(r".*\.so\.\d+", name))
+    instead = f"; it has {', '.join(others)}, which the program would have to be linked against" if others else ""
+    raise UserError(
+        f"{program} is linked against {absent.name} (by {_asker(absent)}), which {mpi.name} does not have{instead}"
+    )
 
 
 def is_part_of_mpi(name: str) -> bool:
