@@ -180,6 +180,16 @@ def test_the_family_of_a_script_of_pythons_is_that_of_what_it_imports(
     assert program.family(["job.py"]) == program.family([sys.executable, "job.py"]) == family
 
 
+@pytest.mark.usefixtures("named")
+def test_a_library_that_a_wrapper_is_given_as_an_argument_tells_the_family() -> None:
+    Path("opens.py").write_text("import ctypes, sys\nctypes.CDLL(sys.argv[1])\n")
+    command = [sys.executable, "opens.py"]
+    assert program.family(command) == ""
+    assert program.family([*command, "libmpi.so.40"]) == "openmpi"
+    assert program.family([*command, "/usr/lib/libmpi.so.12"]) == "mpich"
+    assert program.family([*command, "libmpi.so.12", "libmpi.so.40"]) == ""
+
+
 def test_the_mpi_of_a_library_that_the_program_brings_along_counts(compile_c: Compile, tmp_path: Path) -> None:
     compile_c("int fake;\n", "-shared", "-fPIC", "-Wl,-soname,libmpi.so.40", name="libmpi.so.40")
     compile_c(

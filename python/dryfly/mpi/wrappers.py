@@ -1,5 +1,6 @@
 """Which program of MPI's a wrapper will start: `env X=1 pw.x`, `bash -c "pw.x ..."`, a script of a shell's that names
-it, or one of Python's that starts it, imports a module linked against MPI or opens a library by its name.
+it, or one of Python's that starts it, imports a module linked against MPI or opens a library by its name, which may be
+an argument.
 
 Nothing is run for that and everything that is named is looked at, so it is a guess. It decides which library is taken
 where none was asked for; ranks find out for themselves when they load MPI. Two guesses that differ are none.
@@ -64,6 +65,7 @@ class _Search:
         if is_linked:
             return
         for argument in arguments:
+            self.families |= {system.family_of(Path(argument).name)} - {""}
             self._look_at_words(argument, depth)
         if program.suffix == ".py" or re.match(r"#!.*python", text):
             self._look_at_python(program, text, depth)
