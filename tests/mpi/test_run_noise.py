@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -139,7 +140,20 @@ def test_several_seeds_give_medians_and_intervals(dryfly: Dryfly) -> None:
     assert time["interval"] == [min(values), max(values)]
     assert len(set(values)) > 1
     assert run.results["without_noise"]["result"]["noise"]["of"] == "none"
-    assert "6 seeds, 1 to 6" in run.stderr
+    assert "6 seeds, 1 to 6" in run.stdout
+    assert "seed 6: virtual time" in run.stderr
+
+
+def test_the_table_of_several_seeds_is_there_when_quiet(dryfly: Dryfly) -> None:
+    command = ("run", "-N", "2", "--compute", "none", "--seeds", "2", "--quiet")
+    pingpong = ("--", MICRO / "pingpong.c", "count=5")
+    run = dryfly(*command, *pingpong).succeeded()
+    assert re.search(r"^ *virtual time +\d", run.stdout, re.MULTILINE)
+    assert "2 seeds, 1 to 2" in run.stdout
+    assert run.stderr == ""
+    piped = dryfly(*command, "--json", "-", *pingpong).succeeded()
+    assert json.loads(piped.stdout)["seeds"] == [1, 2]
+    assert piped.stderr == ""
 
 
 def test_what_cannot_be_used_is_said_before_the_start(dryfly: Dryfly, tmp_path: Path) -> None:

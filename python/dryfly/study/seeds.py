@@ -99,6 +99,9 @@ def run_seeds(case: Case, count: int, runner: Runner, *, jobs: int | None = None
     if jobs is None:
         jobs = 1 if case.compute.startswith("measured") else max(1, len(os.sched_getaffinity(0)) // 2)
     printer = Printer(quiet=runner.quiet)
+    # What the programs print is not shown, so that standard output is free for what they have in common.
+    json_only = runner.json == "-"
+    answer = Printer(quiet=runner.quiet and json_only, on_stdout=not json_only)
     trials = [
         Trial(case=replace(case, seed=seed), label=f"seed {seed}", whole=True, timeout_s=runner.timeout_s)
         for seed in range(case.seed, case.seed + count)
@@ -123,13 +126,13 @@ def run_seeds(case: Case, count: int, runner: Runner, *, jobs: int | None = None
     spreads = figures(outcomes)
     if runner.json is not None:
         result.write(_content(case, outcomes, spreads, without), runner.json)
-    printer.show(_table(spreads, figures([without]) if without is not None else {}))
+    answer.show(_table(spreads, figures([without]) if without is not None else {}))
     how = f"at least {CONFIDENCE:.0%}" if next(iter(spreads.values())).has_interval else "too few seeds: all values"
-    printer.line(f"dryfly: {count} seeds, {case.seed} to {case.seed + count - 1}; interval of the median: {how}")
+    answer.line(f"dryfly: {count} seeds, {case.seed} to {case.seed + count - 1}; interval of the median: {how}")
     if without is not None:
-        printer.line(f"dryfly: {noise_cost(outcomes, without)['text']}")
+        answer.line(f"dryfly: {noise_cost(outcomes, without)['text']}")
         if case.compute.startswith("measured"):
-            printer.line(
+            answer.line(
                 "dryfly: with measured computing the run without noise differs by that too; --compute none tells"
             )
     return 0
