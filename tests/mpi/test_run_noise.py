@@ -227,12 +227,22 @@ def test_a_report_says_what_noise_has_cost(dryfly: Dryfly, program: Path, tmp_pa
     assert "of the additional waiting is in collectives, 100% in MPI_Allreduce" in shown
     lost = runs["noisy"]["virtual_time_s"] - runs["silent"]["virtual_time_s"]
     assert f"The run lost {time_text(lost * 1e12)} of" in shown
+    for name, more, variables in (
+        ("other", ("--software", "none"), {}),
+        ("set", ("--set", "host.match=200 ns"), {}),
+        ("setting", (), {"FI_CXI_RDZV_THRESHOLD": "2048"}),
+    ):
+        flags = (*_RUN, *more, "--record", tmp_path / name)
+        dryfly("run", "-N", "8", *flags, "--", program, "20", "2000", environment=variables).succeeded()
     dryfly("report", tmp_path / "silent", "-o", page).succeeded()
     assert "What noise has cost" not in page.read_text()
     for words, message in (
         (("silent", "noisy"), "the run of the report has no noise to compare"),
         (("noisy", "noisy"), "this run has noise"),
         (("noisy", "nothing"), "is no recorded run; run the same command with --noise none"),
+        (("noisy", "other"), "another software.table than the run of the report has: none, not mpich"),
+        (("noisy", "set"), "another host.match_ps than the run of the report has: 200000, not 100000"),
+        (("noisy", "setting"), "another settings.FI_CXI_RDZV_THRESHOLD than the run of the report has: 2048, not none"),
     ):
         ended = dryfly("report", tmp_path / words[0], "--silent", tmp_path / words[1], "-o", page)
         assert ended.exit_status == 2

@@ -63,7 +63,7 @@ def test_collectives_are_known_by_name(name: str, is_one: bool) -> None:
     [
         (_NOISY, _NOISY, r"this run has noise \(x\); accepted is one without"),
         (_result(), _result(), "the run of the report has no noise to compare"),
-        (_NOISY, _result(seed=2), "another seed than the run of the report has"),
+        (_NOISY, _result(seed=2), "another seed than the run of the report has: 2, not 1"),
         (_NOISY, None, "is no recorded run; run the same command with --noise none --seed 1"),
     ],
 )
@@ -74,6 +74,48 @@ def test_another_run_is_refused(
         (tmp_path / "result.json").write_text(json.dumps(silent))
     with pytest.raises(UserError, match=message):
         noise.load_silent(tmp_path, noisy)
+
+
+_MADE: dict[str, Any] = {
+    "network": "packet", "provider": "cxi", "settings": {}, "software": {"table": "mpich-5.0.2", "charged_s": 0.1},
+    "compute": {"mode": "none", "factor": 1.0, "measured_s": 0.1}, "storage": [], "binding": [{"bound": False}],
+    "mpi": {"name": "mpich-5.0.2", "libmpi": ["/a/libmpi.so"]}, "dryfly": "1", "spec": "host.match_ps 5\nrun.seed 1\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"network": "flow"}, "network than the run of the report has: flow, not packet"),
+        ({"program": ["a.out", "7"]}, r"program\.1 than the run of the report has: 7, not none"),
+        ({"compute": {"mode": "measured"}}, r"compute\.mode than the run of the report has: measured, not none"),
+        ({"software": {"table": ""}}, r"software\.table than the run of the report has: none, not mpich-5\.0\.2"),
+        ({"mpi": {"name": "mpich-5.0.2", "libmpi": ["/b"]}}, r"mpi\.libmpi\.0 .*: /b, not /a/libmpi\.so"),
+        ({"provider": "linkx"}, "provider than the run of the report has: linkx, not cxi"),
+        ({"settings": {"FI_CXI_X": "1"}}, r"settings\.FI_CXI_X than the run of the report has: 1, not none"),
+        ({"storage": [{"direction": "read", "bytes": 5}]}, r"storage\.0\.direction .*: read, not none"),
+        ({"binding": [{"bound": True}]}, r"binding\.0\.bound than the run of the report has: true, not false"),
+        ({"spec": "host.match_ps 6\nrun.seed 1\n"}, r"host\.match_ps than the run of the report has: 6, not 5"),
+        ({"spec": "run.seed 1\n"}, r"host\.match_ps than the run of the report has: none, not 5"),
+        ({"dryfly": "2"}, "another dryfly than the run of the report has: 2, not 1"),
+    ],
+)
+def test_a_run_that_differs_in_more_than_noise_is_refused(changes: dict[str, Any], named: str, tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text(json.dumps(_result(**_MADE | changes)))
+    with pytest.raises(UserError, match=named):
+        noise.load_silent(tmp_path, {**_NOISY, **_MADE})
+
+
+def test_what_came_of_a_run_may_differ_and_so_may_the_noise_of_its_spec(tmp_path: Path) -> None:
+    silent = _MADE | {
+        "compute": {"mode": "none", "factor": 1.0, "measured_s": 0.2},
+        "software": {"table": "mpich-5.0.2", "charged_s": 0},
+    }
+    (tmp_path / "result.json").write_text(json.dumps(_result(**silent)))
+    spec = f"{_MADE['spec']}noise.sources 1\n"
+    assert noise.load_silent(tmp_path, {**_NOISY, **_MADE, "spec": spec})["seed"] == 1
+    earlier = {name: value for name, value in _MADE.items() if name not in ("provider", "settings")}
+    assert noise.load_silent(tmp_path, {**_NOISY, **earlier})["seed"] == 1
 
 
 def _seeds(**changes: Any) -> dict[str, Any]:

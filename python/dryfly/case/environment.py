@@ -40,6 +40,8 @@ _MPICH_SHARED = {"MPIR_CVAR_NOLOCAL": "0", "MPIR_CVAR_POSIX_POLL_FREQUENCY": "1"
 _TOPOLOGY = "MPIR_CVAR_CH4_SHM_POSIX_TOPO_ENABLE"
 _CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_NUM_CELLS"
 
+# Of variables that MPI libraries, libfabric and the launchers of theirs look at.
+_OF_LIBRARIES = ("FI_", "I_MPI_", "MPIR_", "MPICH_", "OMPI_", "PMIX_", "PRTE_")
 _PROGRESS_THREADS = tuple(f"{prefix}_ASYNC_PROGRESS" for prefix in ("MPIR_CVAR", "MPIR_PARAM", "MPICH"))
 
 
@@ -53,6 +55,11 @@ def applied(variables: Iterable[tuple[str, str]]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def of_libraries(inherited: Mapping[str, str]) -> dict[str, str]:
+    """Of the caller's variables those that libraries look at, by name."""
+    return {name: value for name, value in sorted(inherited.items()) if name.startswith(_OF_LIBRARIES)}
 
 
 def check_settings_of(mpi: MpiLibrary) -> None:

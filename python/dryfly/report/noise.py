@@ -4,7 +4,7 @@ same run without noise. How to read it: docs/guide/noise.md."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -18,8 +18,15 @@ from dryfly.result import tables
 SHOWN = 16
 _PS_PER_S = 10**12
 _TITLE = "What noise has cost"
-# What has to be the same in both runs.
-_SAME = ("program", "machine", "ranks", "nodes", "placement", "seed", "mpi")
+# What has to be the same in both runs: the keys of a result that say how the run was made, in the order in which a
+# difference is named. Of a key with names only these, for the rest of it is what came of the run. What flags and files
+# have made of the machine (--set, --faults, --storage, --on-node) is in the spec, of which all but the noise counts.
+_GIVEN: dict[str, tuple[str, ...]] = {
+    "program": (), "machine": (), "network": (), "ranks": (), "nodes": (), "placement": (), "seed": (), "mpi": (),
+    "provider": (), "settings": (), "compute": ("mode", "factor", "numerics_skipped"), "software": ("table",),
+    "storage": ("direction", "nodes", "rate_bytes_per_s"), "binding": (), "dryfly": (),
+}  # fmt: skip
+_SPEC, _NOISE = "spec", "noise."
 
 _COLLECTIVES = frozenset(
     kind + variant
@@ -80,10 +87,45 @@ def load_silent(folder: Path, noisy: Json) -> Json:
         raise UserError("--silent: the run of the report has no noise to compare; give one with --noise")
     if silent["noise"]["of"] != "none":
         raise UserError(f"--silent {folder}: this run has noise ({silent['noise']['of']}); accepted is one without")
-    for name in _SAME:
-        if silent[name] != noisy[name]:
-            raise UserError(f"--silent {folder}: another {name} than the run of the report has")
+    keys = [key for key in (*_GIVEN, _SPEC) if key in noisy and key in silent]  # earlier versions wrote fewer
+    own, other = _given(noisy, keys), _given(silent, keys)
+    for name in dict.fromkeys([*own, *other]):
+        if own.get(name) != other.get(name):
+            raise UserError(
+                f"--silent {folder}: another {name} than the run of the report has: {_text(other.get(name))}, "
+                f"not {_text(own.get(name))}"
+            )
     return silent
+
+
+def _given(result: Json, keys: Iterable[str]) -> dict[str, Any]:
+    """How a run was made, by the places in its result, such as `compute.mode`, and the fields of its spec."""
+    found: dict[str, Any] = {}
+    for key in keys:
+        if key == _SPEC:
+            fields = dict(line.partition(" ")[::2] for line in result[key].splitlines())
+            found |= {name: value for name, value in fields.items() if not name.startswith(_NOISE)}
+        else:
+            found |= _leaves(key, result[key], _GIVEN[key])
+    return found
+
+
+def _leaves(name: str, value: Any, only: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            if not only or key in only:
+                yield from _leaves(f"{name}.{key}", part)
+    elif isinstance(value, list):
+        for at, part in enumerate(value):
+            yield from _leaves(f"{name}.{at}", part, only)
+    else:
+        yield name, value
+
+
+def _text(value: Any) -> str:
+    if value is None or value == "":
+        return "none"
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def how_to_get(noisy: Json) -> str:
@@ -182,6 +224,8 @@ def _compared(found: Cost, noisy: Json) -> str:
         f"Noise: {noisy['noise']['of']}. Beside the same run without noise. Times of a rank, as a mean; a detour at "
         "the end of a wait is in the call's waiting."
     )
+    if noisy.get("compute", {}).get("mode") == "measured":
+        note += " Computing was measured in each run, which differs by itself too; with --compute none it does not."
     return section(_TITLE, "\n".join(parts), note)
 
 

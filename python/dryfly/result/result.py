@@ -13,6 +13,7 @@ from dryfly.base.errors import RunError
 from dryfly.base.files import write_whole
 from dryfly.case import provider_settings
 from dryfly.case.bind import BoundCase
+from dryfly.case.environment import of_libraries
 from dryfly.case.on_node import WITHOUT_EFFECT, OnNode
 from dryfly.case.resolve import without_effect
 from dryfly.machine.names import NodeNames, link_name
@@ -97,6 +98,8 @@ def build(
         "unexpected_messages": counted.get("unexpected_messages", 0),
         "matching": dict(counted.get("matching", {})),
         "seed": run.case.seed,
+        "provider": run.case.provider,
+        "settings": of_libraries(environment),
         "fingerprint": counted.get("fingerprint", ""),
         "repeatable": run.compute.mode in ("none", "replay", "model") and not spoiled,
         "compute": compute,

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ from dryfly.base.paths import CONDUCTOR, LAUNCHER, PRELOAD, PROVIDER, native
 from dryfly.base.signals import dying_with_parent
 from dryfly.base.store import Store
 from dryfly.binding.ranks import RankBinding, node_words
-from dryfly.case import hwloc, program
+from dryfly.case import environment, hwloc, program
 from dryfly.case.bind import bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
@@ -39,8 +39,6 @@ from dryfly.study.kept import Entry
 
 Result = dict[str, Any]
 
-# Variables of the caller that libraries under test look at.
-_PREFIXES = ("FI_", "MPIR_", "MPICH_", "OMPI_", "PMIX_", "PRTE_")
 _PACKAGE = Path(__file__).resolve().parent.parent
 _BINDING = ("cpu_bind", "depth", "mem_bind", "gpu_bind", "nic_bind", "launcher_options")  # as given: doubts name them
 _END_WITHIN_S = 10.0
@@ -74,7 +72,7 @@ class Trial:
         content = {
             "spec": bound.spec,
             "mpi": [library.name, library.libmpi, about.st_size, about.st_mtime_ns],
-            "environment": sorted({**_inherited(os.environ), **dict(case.environment)}.items()),
+            "environment": sorted({**environment.of_libraries(os.environ), **dict(case.environment)}.items()),
             "command": [Path(case.program[0]).name, *case.program[1:]],  # its content is among the sources
             "flags": [case.provider, case.launcher, *(getattr(case, name) for name in _BINDING)],
             "node": [hwloc.xml(bound.machine), node_words(node), *map(_binding_words, bound.bindings)],
@@ -101,10 +99,6 @@ class Trial:
 
 def _binding_words(binding: RankBinding) -> str:
     return f"{binding.words()} gpus={binding.gpus} nic={binding.nic}"
-
-
-def _inherited(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(_PREFIXES)}
 
 
 def _file_hash(path: Path) -> str:
