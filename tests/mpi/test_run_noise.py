@@ -54,7 +54,10 @@ def test_a_run_with_noise_repeats_and_another_seed_is_another_run(dryfly: Dryfly
     assert once("--noise", "machine", "--seed", "2")[:2] != first[:2]
     silent = once()
     assert silent[1] < first[1]
-    assert silent[2] == {"of": "none", "detours": 0, "interrupted_s": 0.0, "delayed_s": 0.0, "start_skew_s": 0.0}
+    assert silent[2] == {
+        "of": "none", "detours": 0, "interrupted_s": 0.0, "delayed_s": 0.0, "start_skew_s": 0.0, "last_start_s": 0.0,
+        "mean_start_s": 0.0,
+    }  # fmt: skip
 
 
 def test_all_wait_for_the_one_node_that_has_a_tenth_of_its_time_taken(
@@ -247,6 +250,28 @@ def test_a_report_says_what_noise_has_cost(dryfly: Dryfly, program: Path, tmp_pa
         ended = dryfly("report", tmp_path / words[0], "--silent", tmp_path / words[1], "-o", page)
         assert ended.exit_status == 2
         assert message in ended.stderr
+
+
+def test_a_late_start_is_no_amplified_detour(dryfly: Dryfly, program: Path, tmp_path: Path) -> None:
+    """Detours of 10 ns in a run that its start skew alone makes longer."""
+    noise = tmp_path / "noise.toml"
+    noise.write_text('start_skew = "10 us"\n[[detour]]\nevery = "100 us"\nlength = "10 ns"\n')
+    flags = ("-N", "4", *_RUN, "--noise", noise)
+    run = dryfly("run", *flags, "--seeds", "2", "--", program, "3", "2000").succeeded().results
+    for one in run["runs"]:
+        counted = one["result"]["noise"]
+        assert 0 < counted["mean_start_s"] < counted["last_start_s"] <= counted["start_skew_s"] == 1e-5
+    cost = run["noise_cost"]
+    assert 0 < cost["lost_s"] <= cost["last_start_s"] + 0.3e-6
+    assert "by which the last rank left MPI_Init late" in cost["text"]
+    assert cost["lost_s"] > 3 * cost["from_a_rank_s"]
+    assert cost["amplified"] is None or cost["amplified"] < 2
+    for name, more in (("noisy", flags), ("silent", ("-N", "4", *_RUN))):
+        dryfly("run", *more, "--record", tmp_path / name, "--", program, "3", "2000").succeeded()
+    dryfly("report", tmp_path / "noisy", "--silent", tmp_path / "silent", "-o", tmp_path / "page.html").succeeded()
+    page = (tmp_path / "page.html").read_text()
+    assert "by which the last rank left MPI_Init late" in page
+    assert "left MPI_Init late</t" in page
 
 
 @pytest.mark.slow

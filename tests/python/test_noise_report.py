@@ -50,6 +50,34 @@ def test_what_a_run_has_lost_is_the_sum_of_its_parts() -> None:
 
 
 @pytest.mark.parametrize(
+    ("last", "said", "amplified"),
+    [
+        (0.0, "(10.00%); 8 detours took 30 ms from a rank itself, as a mean, so noise is amplified 3.3 times", 10 / 3),
+        (0.04, "(10.00%), 60 ms of it beyond the 40 ms by which the last rank left MPI_Init late; 8 detours took 30 ms "
+               "from a rank itself, as a mean, so beyond the start these are amplified 2.0 times. Of", 2.0),
+        (0.08, "(10.00%), 20 ms of it beyond the 80 ms by which the last rank left MPI_Init late; 8 detours took 30 ms "
+               "from a rank itself, as a mean. Of", None),
+        (0.1, "(10.00%), no more than the 100 ms by which the last rank left MPI_Init late; 8 detours took 30 ms from "
+              "a rank itself, as a mean. Of", None),
+    ],
+)  # fmt: skip
+def test_a_start_skew_is_no_amplified_detour(last: float, said: str, amplified: float | None) -> None:
+    """Ranks begin half of it late, as a mean, which is not in the rest then."""
+    counted = {**_NOISY["noise"], "start_skew_s": 0.1, "last_start_s": last, "mean_start_s": last / 2}
+    noisy = {**_NOISY, "noise": counted, "virtual_time_s": 1.1 if last < 0.1 else 1.09999999}
+    found = noise.cost(noisy, _result(), {"call": [], "waiting_s": []}, {"call": [], "waiting_s": []})
+    assert said in noise._summary(found, noisy)
+    assert found.amplified == (None if amplified is None else pytest.approx(amplified))
+    assert found.rest_s == pytest.approx(0.01 - last / 2, abs=1e-6)
+
+
+def test_an_earlier_result_tells_how_late_ranks_may_have_left() -> None:
+    earlier = {**_NOISY, "noise": {**_NOISY["noise"], "start_skew_s": 0.2}}
+    found = noise.cost(earlier, _result(), {"call": [], "waiting_s": []}, {"call": [], "waiting_s": []})
+    assert (found.last_start_s, found.late_s, found.amplified) == (0.2, 0.0, None)
+
+
+@pytest.mark.parametrize(
     ("name", "is_one"),
     [("MPI_Iallreduce", True), ("MPI_Reduce_scatter_block", True), ("MPI_Allgatherv", True), ("MPI_Init", False),
      ("MPI_Isend", False), ("MPI_Waitall", False)],

@@ -35,3 +35,20 @@ def test_noise_costs_what_the_median_run_has_lost() -> None:
     assert cost["lost_s"] == pytest.approx(0.2)
     assert cost["from_a_rank_s"] == pytest.approx(0.01)
     assert cost["text"] == "noise took 10 ms from a rank itself and 200 ms (20.00%) from the run, 20.0 times as much"
+
+
+def test_what_a_run_has_lost_by_its_start_skew_is_not_amplified() -> None:
+    def cost(last: float) -> dict[str, object]:
+        noise = {"interrupted_s": 0.02, "delayed_s": 0.02, "start_skew_s": 0.4, "last_start_s": last}
+        return noise_cost([{"virtual_time_s": 1.2, "result": {"noise": noise, "ranks": 4}}], {"virtual_time_s": 1.0})
+
+    part, all_of_it = cost(0.05), cost(0.3)
+    assert part["amplified"] == pytest.approx(15)
+    assert str(part["text"]).endswith(
+        "200 ms (20.00%) from the run, 150 ms of it beyond the 50 ms by which the last rank left MPI_Init late: 15.0 "
+        "times as much"
+    )
+    assert all_of_it["amplified"] is None
+    assert str(all_of_it["text"]).endswith(
+        "(20.00%) from the run, no more than the 300 ms by which the last rank left MPI_Init late"
+    )

@@ -13,7 +13,7 @@ from typing import Any
 from dryfly.base.errors import UserError
 from dryfly.base.units import time_text
 from dryfly.report.page import section, table
-from dryfly.result import tables
+from dryfly.result import start_skew, tables
 
 SHOWN = 16
 _PS_PER_S = 10**12
@@ -59,10 +59,12 @@ class Call:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """Of a rank, as a mean over all: what the run has lost is the sum of the other three; seconds."""
+    """Of a rank, as a mean over all: what the run has lost is the sum of the other four; seconds."""
 
     run_s: float  # that the silent run takes
     lost_s: float
+    last_start_s: float  # the last rank has left MPI_Init so late
+    late_s: float  # ranks have left MPI_Init late
     interrupted_s: float  # detours in what a rank itself did
     delayed_s: float  # detours at the end of its own waits
     waited_s: float  # more waiting for others
@@ -75,7 +77,13 @@ class Cost:
     @property
     def rest_s(self) -> float:
         """Ranks end at different times, and what they do may depend on when messages come."""
-        return self.lost_s - self.own_s - self.waited_s
+        return self.lost_s - self.late_s - self.own_s - self.waited_s
+
+    @property
+    def amplified(self) -> float | None:
+        """How many times detours were, by what the run has lost beyond its start skew; None: they were not."""
+        times = start_skew.amplified(self.lost_s, self.last_start_s, self.own_s)
+        return times if times is not None and times > 1 else None
 
 
 def load_silent(folder: Path, noisy: Json) -> Json:
@@ -147,6 +155,8 @@ def cost(noisy: Json, silent: Json, noisy_calls: Mapping[str, Any], silent_calls
     return Cost(
         run_s=silent["virtual_time_s"],
         lost_s=noisy["virtual_time_s"] - silent["virtual_time_s"],
+        last_start_s=start_skew.last_start_s(noisy),
+        late_s=noise.get("mean_start_s", 0.0),
         interrupted_s=noise["interrupted_s"] / ranks,
         delayed_s=delayed,
         waited_s=waiting - delayed,
@@ -186,12 +196,15 @@ def _compared(found: Cost, noisy: Json) -> str:
     from dryfly.report import pictures
 
     of_run = found.run_s or 1.0
+    late = [("left MPI_Init late", found.late_s)] if found.late_s > 0 else []
+    others = _of_others(found)
     rows = [
         [name, _time(value), f"{value / of_run:+.2%}"]
         for name, value in (
+            *late,
             ("taken from a rank while it worked", found.interrupted_s),
             ("taken from a rank at the end of its waits", found.delayed_s),
-            ("waited for the noise of others", found.waited_s),
+            (f"waited for {others}", found.waited_s),
             ("else", found.rest_s),
             ("lost by the run", found.lost_s),
         )
@@ -201,8 +214,9 @@ def _compared(found: Cost, noisy: Json) -> str:
         parts.append(
             pictures.parts_of_loss(
                 [
+                    *((name, value, "#8172b2") for name, value in late),
                     ("taken from a rank itself", found.own_s, "#55a868"),
-                    ("waited for the noise of others", max(0.0, found.waited_s), "#c44e52"),
+                    (f"waited for {others}", max(0.0, found.waited_s), "#c44e52"),
                     ("else", max(0.0, found.rest_s), "#bbbbbb"),
                 ]
             )
@@ -229,18 +243,25 @@ def _compared(found: Cost, noisy: Json) -> str:
     return section(_TITLE, "\n".join(parts), note)
 
 
+def _of_others(found: Cost) -> str:
+    return "the noise of others, or their start" if found.last_start_s > 0 else "the noise of others"
+
+
 def _summary(found: Cost, noisy: Json) -> str:
     said = f"The run lost {_time(found.lost_s)}"
     if found.run_s > 0:
         said += f" of {_time(found.run_s)} ({found.lost_s / found.run_s:.2%})"
+    late = start_skew.text(found.lost_s, found.last_start_s)
+    said += late
     said += f"; {noisy['noise']['detours']:,} detours took {_time(found.own_s)} from a rank itself, as a mean"
-    if found.own_s > 0 and found.lost_s > found.own_s:
-        said += f", so noise is amplified {found.lost_s / found.own_s:.1f} times"
+    if found.amplified is not None:
+        what = "beyond the start these are" if late else "noise is"
+        said += f", so {what} amplified {found.amplified:.1f} times"
     waiting = noisy["time"]["mean"]["waiting_s"]
     if waiting > 0 and found.waited_s > 0:
         said += (
             f". Of the {_time(waiting)} that a rank waits {_time(found.waited_s)} ({found.waited_s / waiting:.1%}) are "
-            "for the noise of others"
+            f"for {_of_others(found)}"
         )
     more = [call for call in found.calls if call.more_s > 0]
     total = sum(call.more_s for call in more)

@@ -20,7 +20,7 @@ from dryfly.base.printer import Printer
 from dryfly.base.store import Store
 from dryfly.base.units import time_text
 from dryfly.case.case import SEED_MAX, Case
-from dryfly.result import result
+from dryfly.result import result, start_skew
 from dryfly.result.capture import check_target
 from dryfly.run.runner import Runner
 from dryfly.study.trial import Result, Trial, run_all
@@ -155,15 +155,25 @@ def _name(size: int, column: int) -> str:
 
 
 def noise_cost(outcomes: Sequence[Result], without: Result) -> dict[str, Any]:
-    """What the median run has lost beside the one without noise, and what detours took from its ranks themselves."""
+    """What the median run has lost beside the one without noise, and what detours took from its ranks themselves. The
+    start skew is no detour: how many times these were amplified is of what is lost beyond it."""
     base = without["virtual_time_s"]
     lost = statistics.median(outcome["virtual_time_s"] for outcome in outcomes) - base
     own = statistics.median(_own_mean(outcome) for outcome in outcomes)
-    times = f", {lost / own:.1f} times as much" if own > 0 and lost > 0 else ""
+    last = statistics.median(start_skew.last_start_s(outcome["result"]) for outcome in outcomes)
+    late, amplified = start_skew.text(lost, last), start_skew.amplified(lost, last, own)
+    times = f"{':' if late else ','} {amplified:.1f} times as much" if amplified is not None else ""
     share = f" ({lost / base:.2%})" if base > 0 else ""
     sign = "-" if lost < 0 else ""
-    text = f"noise took {_time(own)} from a rank itself and {sign}{_time(abs(lost))}{share} from the run{times}"
-    return {"virtual_time_without_s": base, "lost_s": lost, "from_a_rank_s": own, "text": text}
+    text = f"noise took {_time(own)} from a rank itself and {sign}{_time(abs(lost))}{share} from the run{late}{times}"
+    return {
+        "virtual_time_without_s": base,
+        "lost_s": lost,
+        "last_start_s": last,
+        "from_a_rank_s": own,
+        "amplified": amplified,
+        "text": text,
+    }
 
 
 def _own_mean(outcome: Mapping[str, Any]) -> float:
