@@ -169,14 +169,14 @@ bool Watchdog::somebody_decides() const {
 // when it polls, so they do, but the less often the longer nothing has come of it.
 bool Watchdog::let_all_poll_beside_those_away() {
   const auto now = WallClock::now();
-  if (now - last_poll_beside_ < nap_beside_) return false;
-  last_poll_beside_ = now;
+  if (now - beside_.last < beside_.nap) return false;
+  beside_.last = now;
   const bool moved = has_moved_since_last_round();
-  nap_beside_ = moved ? nap_beside_least : std::min(2 * nap_beside_, nap_beside_most);
-  if (moved || beside_since_ == WallClock::duration{}) {
-    beside_since_ = watched_;
-  } else if (!told_of_those_away_ && watched_ - beside_since_ >= name_after) {
-    told_of_those_away_ = true;
+  beside_.nap = moved ? nap_beside_least : std::min(2 * beside_.nap, nap_beside_most);
+  if (moved || beside_.since == WallClock::duration{}) {
+    beside_.since = watched_;
+  } else if (!beside_.told && watched_ - beside_.since >= name_after) {
+    beside_.told = true;
     for (const Rank& rank : of_.ranks) {
       if (is_away(rank))
         of_.status.say("awaited " + std::to_string(rank.id.value) + " " + std::to_string(rank.process.pid));

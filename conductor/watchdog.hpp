@@ -40,7 +40,7 @@ class Watchdog {
   bool all_wait() const;
   // They do, but for some that are outside virtual time: the others look again after so long.
   bool all_wait_beside_those_away() const;
-  long nap_beside_ns() const { return std::chrono::nanoseconds(nap_beside_).count(); }
+  long nap_beside_ns() const { return std::chrono::nanoseconds(beside_.nap).count(); }
   // They do, and nothing has come from a rank. True: some may go on at once.
   bool check_deadlock();
   // To be asked often. A job in which ranks look for messages again and again never comes to rest: when for long
@@ -87,10 +87,14 @@ class Watchdog {
   std::uint32_t fruitless_rounds_ = 0;
   static constexpr WallClock::duration nap_beside_least = std::chrono::milliseconds(1);
   static constexpr WallClock::duration nap_beside_most = std::chrono::milliseconds(50);
-  WallClock::duration nap_beside_ = nap_beside_least;
-  WallClock::time_point last_poll_beside_{};
-  WallClock::duration beside_since_{};  // in watched time: nothing has moved but what is outside virtual time
-  bool told_of_those_away_ = false;
+  // The others' looks while some are outside virtual time.
+  struct Beside {
+    WallClock::duration nap = nap_beside_least;  // to the next one
+    WallClock::time_point last{};
+    WallClock::duration since{};  // in watched time: nothing has come of them
+    bool told = false;
+  };
+  Beside beside_;
   std::uint64_t next_look_at_peeks_ = 0;  // when so many have found nothing
   std::uint64_t calls_at_last_look_ = 0;
   std::uint64_t others_at_last_look_ = 0;
