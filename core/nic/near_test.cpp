@@ -214,13 +214,13 @@ TEST_CASE("what NICs read and write in the memory of a node is not there for cop
     stand.nics.open_endpoint(EndpointId{20}, NicId{1}, NodeId{1}, {.in_memory = true});
     stand.nics.open_endpoint(EndpointId{21}, NicId{1}, NodeId{1}, {.in_memory = true});
     stand.nics.open_endpoint(EndpointId{22}, NicId{1}, NodeId{1});
-    for (Token token = 0; nics_move && token < payloads; ++token) {
+    for (Token token = 0; nics_move && static_cast<double>(token) < payloads; ++token) {
       for (const std::uint32_t from : {0, 22}) {
         stand.nics.receive(receive_of(22 - from, 100 + token));
         stand.nics.send(message(from, 22 - from, 50'000, 100 + token));
       }
     }
-    for (Token token = 0; token < copies; ++token) {
+    for (Token token = 0; static_cast<double>(token) < copies; ++token) {
       stand.nics.receive(receive_of(21, token));
       stand.nics.send(message(20, 21, 50'000, token));
     }
