@@ -23,10 +23,11 @@ namespace {
 
 using rank::CallMode;
 
-// In an MPI call the node's turn is given back meanwhile.
+// In an MPI call the node's turn is given back meanwhile, and the time is waiting; between calls it is the program's
+// own.
 class OutsideVirtualTime {
  public:
-  OutsideVirtualTime() : in_call_(Nesting::inside()), mode_(dryfly_self.mode()) {
+  OutsideVirtualTime() : in_call_(Nesting::inside()), mode_(dryfly_self.mode()), began_ps_(instant()) {
     if (in_call_) {
       end_call(mode_);
     } else {
@@ -37,7 +38,10 @@ class OutsideVirtualTime {
   ~OutsideVirtualTime() {
     const int error = errno;
     end_call(CallMode::outside);
-    if (in_call_) begin_call(mode_);
+    if (in_call_) {
+      begin_call(mode_);
+      dryfly_self.waited_ps.fetch_add(instant() - began_ps_, std::memory_order_relaxed);
+    }
     errno = error;
   }
   OutsideVirtualTime(const OutsideVirtualTime&) = delete;
@@ -46,6 +50,7 @@ class OutsideVirtualTime {
  private:
   const bool in_call_;
   const CallMode mode_;
+  const std::uint64_t began_ps_;
 };
 
 bool holds_virtual_time() {
