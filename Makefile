@@ -1,6 +1,6 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
-# make test-slow  the tests that take twenty seconds and more beside quicker ones of their kind (20 minutes)
+# make test-slow  the tests that take twenty seconds and more beside quicker ones of their kind
 # make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour), and Intel MPI, which is downloaded (129 MB)
 # make test-slurm  the tests of --launcher slurm and, on hosts in namespaces, of validate --native; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`

@@ -195,10 +195,9 @@ def test_what_libfabric_is_told_not_to_do_with_devices_ends_or_is_said(dryfly: D
     ("network", "places"),
     [
         ("packet", "D H"),
-        *(
-            pytest.param(*more, marks=pytest.mark.slow)
-            for more in (("packet", "H D"), ("flow", "D H"), ("flow", "H D"))
-        ),
+        pytest.param("packet", "H D", marks=pytest.mark.slow),
+        pytest.param("flow", "D H", marks=pytest.mark.slow),
+        pytest.param("flow", "H D", marks=pytest.mark.slow),
     ],
 )
 def test_nics_of_a_node_share_the_link_of_one_gpu(network: str, places: str, dryfly: Dryfly) -> None:
