@@ -72,7 +72,12 @@ bool Polls::idle() {
   const CallMode mode = self_->mode();
   ++empty_;
   if (mode == CallMode::outside) return wait_outside();
-  if (self_->has_threads()) return wait_beside_threads();
+  if (self_->has_threads()) {
+    self_->thread_waits.store(1, std::memory_order_seq_cst);
+    const bool found = wait_beside_threads();
+    self_->thread_waits.store(0, std::memory_order_seq_cst);
+    return found;
+  }
   if (header_->served != 0 && mode == CallMode::unmarked) {
     return wait_until(GateKind::wait_until, self_->now() + served_step_ps());
   }

@@ -74,6 +74,8 @@ struct Self {
   std::atomic<std::uint8_t (*)(std::uint64_t tag, std::uint8_t usual)> class_of_tag;
   // Filled in by the preload: how far a thread that waits may move the clock for now (preload/clock/compute.hpp).
   std::uint64_t (*reach)();
+  // 1 while a thread of a rank with several waits for an event (preload/clock/progress_rest.hpp).
+  std::atomic<std::uint32_t> thread_waits;
   // Filled in by the preload once it wants to know what peeks look for.
   std::atomic<void (*)(std::uint64_t tag, std::uint64_t ignore)> peeked;
   // Filled in by the preload: memory of the MPI library that is the same in most ranks

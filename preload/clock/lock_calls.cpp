@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "preload/clock/progress_rest.hpp"
 #include "preload/clock/timed_wait.hpp"
 #include "preload/export.hpp"
 #include "preload/rank.hpp"
@@ -129,11 +130,13 @@ DRYFLY_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mute
 
 DRYFLY_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   signals_of(condition).fetch_add(1);
+  end_rests();
   return real::pthread_cond_signal()(condition);
 }
 
 DRYFLY_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   signals_of(condition).fetch_add(1);
+  end_rests();
   return real::pthread_cond_broadcast()(condition);
 }
 

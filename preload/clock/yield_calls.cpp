@@ -13,7 +13,6 @@
 // the others that are inside MPI and make no offer themselves has had a turn, and no longer than it takes to wake.
 #include "preload/clock/yield_calls.hpp"
 
-#include <link.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -21,12 +20,12 @@
 
 #include <atomic>
 #include <climits>
-#include <cstddef>
 #include <cstdint>
 
 #include "preload/clock/ledger.hpp"
+#include "preload/clock/progress_rest.hpp"
 #include "preload/export.hpp"
-#include "preload/mpi/mpi_library.hpp"
+#include "preload/mpi/loaded_code.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
 #include "rank/kernel_call.hpp"
@@ -35,39 +34,9 @@ namespace dryfly::preload {
 
 namespace {
 
-// Where the MPI library's code lies; looked up at its first yield, after MPI_Init. It is never unmapped before.
-std::atomic<std::uintptr_t> mpi_begin{0};
-std::atomic<std::uintptr_t> mpi_end{0};
+LoadedCode mpi_library;  // looked up at its first yield, after MPI_Init
 
-struct Search {
-  std::uintptr_t address;
-  std::uintptr_t begin;
-  std::uintptr_t end;
-};
-
-int look_into(dl_phdr_info* object, std::size_t, void* data) {
-  auto* search = static_cast<Search*>(data);
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& part = object->dlpi_phdr[i];
-    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-    if (part.p_type != PT_LOAD || search->address < begin || search->address >= begin + part.p_memsz) continue;
-    search->begin = begin;
-    search->end = begin + part.p_memsz;
-    return 1;
-  }
-  return 0;
-}
-
-bool is_mpi_library(const void* return_address) {
-  if (mpi_end.load(std::memory_order_acquire) == 0) {
-    Search search{reinterpret_cast<std::uintptr_t>(find_pmpi("Recv")), 0, 1};
-    dl_iterate_phdr(look_into, &search);
-    mpi_begin.store(search.begin, std::memory_order_relaxed);
-    mpi_end.store(search.end, std::memory_order_release);
-  }
-  const auto address = reinterpret_cast<std::uintptr_t>(return_address);
-  return address >= mpi_begin.load(std::memory_order_relaxed) && address < mpi_end.load(std::memory_order_relaxed);
-}
+bool is_mpi_library(const void* return_address) { return mpi_library.has(return_address, "PMPI_Recv"); }
 
 bool waits_at_the_gate() {
   return dryfly_self.attached.load(std::memory_order_relaxed) != 0 &&
@@ -127,6 +96,7 @@ bool shares_the_library() {
 void end_turn() {
   turns.fetch_add(1);
   if (offering.load() != 0) wake_those_who_offer();
+  end_rests();
 }
 
 }  // namespace dryfly::preload
@@ -134,6 +104,7 @@ void end_turn() {
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int sched_yield() noexcept {
+  if (rests_in_progress(__builtin_return_address(0))) return 0;
   if (waits_at_the_gate() && is_mpi_library(__builtin_return_address(0))) {
     wait_for_the_node();
     return 0;

@@ -49,6 +49,8 @@ def settings(
         "osc": "rdma",
         # Collectives through shared memory would take no virtual time.
         "coll": "^sm,han",
+        # Where a thread may rest (preload/clock/progress_rest.hpp).
+        "mpi_yield_when_idle": "1",
     }
     if shares_memory:
         # Windows and collectives of a node through its memory; messages stay with the MTL.
