@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+
 #include "preload/mpi/mapped_mpis.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
@@ -25,17 +27,31 @@ bool are_in_one_folder(const char* one, const char* other) {
   return strrchr(b, '/') - b == length && strncmp(a, b, static_cast<std::size_t>(length)) == 0;
 }
 
-// Says the sentence, and ends the run.
-[[noreturn]] __attribute__((format(printf, 1, 2))) void end_all(const char* format, ...) {
-  const bool speaks = rank::speaks_for_run("mpi");
+// The first process of a run that has something to say about it says so. True: this one.
+bool say(const char* about, const char* format, va_list values) {
+  const bool speaks = rank::speaks_for_run(about);
   if (speaks) {
-    va_list values;
-    va_start(values, format);
     vfprintf(stderr, format, values);
-    va_end(values);
     fflush(stderr);
   }
-  rank::end_refused(speaks);
+  return speaks;
+}
+
+// Says the sentence, and ends the run.
+[[noreturn]] __attribute__((format(printf, 1, 2))) void end_all(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const bool has_spoken = say("mpi", format, values);
+  va_end(values);
+  rank::end_refused(has_spoken);
+}
+
+__attribute__((format(printf, 2, 3))) bool tell(const char* about, const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  const bool has_spoken = say(about, format, values);
+  va_end(values);
+  return has_spoken;
 }
 
 void refuse_two_mpis() {
@@ -110,6 +126,18 @@ void refuse_shared_window() {
       "dryfly: %s calls MPI_Win_allocate_shared, for which Open MPI lacks its component sm (OMPI_MCA_osc=%s): "
       "say --on-node shared\n",
       program_invocation_name, components);
+}
+
+void refuse_spawn(const char* call, long communicator) {
+  static std::atomic<bool> told{false};
+  const bool ends = ends_on_error(communicator);
+  if (told.exchange(true) && !ends) return;
+  const bool has_spoken = tell(
+      "spawn",
+      "dryfly: %s calls MPI_%s, which fails, because a run has the ranks that it began with: start all of them at once "
+      "(dryfly run -n), and let each take its part by its rank in MPI_COMM_WORLD\n",
+      program_invocation_name, call);
+  if (ends) rank::end_refused(has_spoken);
 }
 
 void refuse_group_over_linkx(unsigned long members) {

@@ -29,6 +29,10 @@ void refuse_old_split_type(long type);
 // it, because its ranks do not: its own message would not be seen.
 void refuse_shared_window();
 
+// Says that `call` (MPI_Comm_spawn and its like) fails, and ends them where it would end the program: ranks that come
+// later have no place in the conductor's segment. A program that handles the error goes on.
+void refuse_spawn(const char* call, long communicator);
+
 // Ends them with a sentence where a communicator is made from a group of several ranks over LINKx
 // (docs/guide/linkx.md): Open MPI does not come out of it, and takes all of the computer's memory meanwhile.
 void refuse_group_over_linkx(unsigned long members);

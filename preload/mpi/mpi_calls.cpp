@@ -93,6 +93,12 @@ auto as_function(void* function, std::index_sequence<I...>) {
   return reinterpret_cast<int (*)(Word<I>...)>(function);
 }
 
+// The communicator whose ranks start further ones; null if the call starts none.
+const long* parents_of_spawned(Call call, const long* words) {
+  if (call == Call::Comm_spawn) return &words[5];
+  return call == Call::Comm_spawn_multiple ? &words[6] : nullptr;
+}
+
 template <std::size_t count>
 int call(Row& row, const long* words) {
   void* function = pmpi(row);
@@ -117,6 +123,8 @@ int call(Row& row, const long* words) {
     refuse_old_split_type(words[1]);
   if (row.call == Call::Win_allocate_shared || row.call == Call::Win_allocate_shared_c) [[unlikely]]
     refuse_shared_window();
+  if (const long* const parents = parents_of_spawned(row.call, words); parents != nullptr) [[unlikely]]
+    refuse_spawn(row.name, *parents);
   settle_gpu_copies();
   if (const char* const why = why_no_gpu_buffers(); why != nullptr) [[unlikely]]
     tell_of_gpu_buffers(row.name, why, words, count);

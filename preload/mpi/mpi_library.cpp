@@ -176,4 +176,21 @@ bool is_intercommunicator(long communicator) {
   return ask(function, "Comm_test_inter", communicator) != 0;
 }
 
+bool ends_on_error(long communicator) {
+  long set[2] = {};
+  using GetHandler = int (*)(long, long*);
+  const auto get = reinterpret_cast<GetHandler>(find_in_library("PMPI_Comm_get_errhandler"));
+  if (get == nullptr || get(communicator, set) != 0) return false;
+  const long handler = handle_at(reinterpret_cast<long>(set));
+  switch (abi()) {
+    case Abi::standard:
+      return handler == 0x141 || handler == 0x142;  // MPI_ERRORS_ARE_FATAL, MPI_ERRORS_ABORT
+    case Abi::open_mpi:
+      return handler == address_of("ompi_mpi_errors_are_fatal") || handler == address_of("ompi_mpi_errors_abort");
+    case Abi::mpich:
+      break;
+  }
+  return handler == 0x54000000 || handler == 0x54000003;
+}
+
 }  // namespace dryfly::preload

@@ -71,5 +71,8 @@ long handle_at(long address);
 std::int64_t type_size(long datatype);
 std::int64_t comm_size(long communicator);
 bool is_intercommunicator(long communicator);
+// Does an error in a call on it end the program? Not where the program has asked for errors to return, or has a handler
+// of its own.
+bool ends_on_error(long communicator);
 
 }  // namespace dryfly::preload
