@@ -29,6 +29,7 @@ void* find(const char* name) {
 void resolve() {
   library_clock_gettime.store(reinterpret_cast<clock_gettime_t*>(dlsym(RTLD_NEXT, "clock_gettime")),
                               std::memory_order_relaxed);
+  real::dlerror();  // to look it up later would clear the error that is asked for
 }
 
 dlsym_t* own_dlsym() {

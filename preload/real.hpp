@@ -58,6 +58,7 @@ void nap_ns(std::uint64_t ns);
   X(pthread_create, int, (pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))                              \
   X(thrd_create, int, (thrd_t*, thrd_start_t, void*))                                                               \
   X(dlclose, int, (void*))                                                                                          \
+  X(dlerror, char*, ())                                                                                             \
   X(dlopen, void*, (const char*, int))                                                                              \
   X(execve, int, (const char*, char* const*, char* const*))                                                         \
   X(execvpe, int, (const char*, char* const*, char* const*))                                                        \

@@ -19,6 +19,11 @@ namespace {
 constexpr timespec until_asked{0, 300'000'000};
 constexpr timespec until_ended{5, 0};
 
+void nap(const timespec& time) {
+  const long arguments[6] = {CLOCK_MONOTONIC, 0, reinterpret_cast<long>(&time)};
+  kernel_call(SYS_clock_nanosleep, arguments);
+}
+
 }  // namespace
 
 bool speaks_for_run(const char* about) {
@@ -35,9 +40,10 @@ bool speaks_for_run(const char* about) {
   return false;
 }
 
+void wait_for_others_to_ask() { nap(until_asked); }
+
 void end_refused(bool has_spoken) {
-  const long arguments[6] = {CLOCK_MONOTONIC, 0, reinterpret_cast<long>(has_spoken ? &until_asked : &until_ended)};
-  kernel_call(SYS_clock_nanosleep, arguments);
+  nap(has_spoken ? until_asked : until_ended);
   _exit(exit_of_refusal);
 }
 

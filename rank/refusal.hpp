@@ -11,6 +11,9 @@ inline constexpr int exit_of_refusal = 2;
 // for as long as it lives.
 bool speaks_for_run(const char* about);
 
+// For who has spoken and ends: until then others find the name taken.
+void wait_for_others_to_ask();
+
 // Ends the process, which has spoken or leaves that to another one.
 [[noreturn]] void end_refused(bool has_spoken);
 

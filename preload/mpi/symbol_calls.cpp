@@ -7,6 +7,7 @@
 #include "preload/export.hpp"
 #include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mapped_mpis.hpp"
+#include "preload/mpi/missed_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/real.hpp"
 
@@ -37,6 +38,7 @@ using namespace dryfly::preload;
 
 // The C library looks who has called it, so it is jumped to.
 DRYFLY_EXPORT void* dlopen(const char* file, int mode) noexcept {
+  note_asked_for(file);
   return real::dlopen()(library_to_open(file, __builtin_return_address(0)), mode);
 }
 DRYFLY_EXPORT void* dlsym(void* handle, const char* name) noexcept {
@@ -45,4 +47,10 @@ DRYFLY_EXPORT void* dlsym(void* handle, const char* name) noexcept {
   if (found != nullptr && !is_in_library(found)) refuse_second_mpi(found);
   void* const wrapper = found != nullptr && is_in_library(found) ? wrapper_of(name) : nullptr;
   return wrapper != nullptr ? wrapper : found;
+}
+
+DRYFLY_EXPORT char* dlerror() noexcept {
+  char* const text = real::dlerror()();
+  note_error(text);
+  return text;
 }

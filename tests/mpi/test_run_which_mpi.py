@@ -20,6 +20,18 @@ libraries = [ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL) for name in sys.argv[1:]
 libraries[-1].MPI_Init(None, None)
 libraries[-1].MPI_Finalize()
 """
+_TRIES = """\
+import ctypes, sys
+for name in sys.argv[1:]:
+    try:
+        library = ctypes.CDLL(name if "/" in name else name.replace("-", "."), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        last = error
+        continue
+    library.MPI_Init(None, None)
+    sys.exit(library.MPI_Finalize())
+raise last
+"""
 _SPLITS = """\
 #include <mpi.h>
 int main(int count, char** words) {
@@ -137,3 +149,51 @@ def test_a_number_that_has_changed_its_meaning_is_refused(dryfly: Dryfly, tmp_pa
         "old calls MPI_Comm_split_type with 4, which is MPIX_COMM_TYPE_NEIGHBORHOOD in the MPICH before" in run.stderr
     )
     dryfly(*_JOB, "--mpi", "mpich", "--", new).succeeded()
+
+
+def _module(folder: Path, family: str) -> Path:
+    """Without a path to its MPI, as a wheel has one."""
+    (folder / "module.c").write_text(
+        "int MPI_Initialized(int*);\nint ask(int* answer) { return MPI_Initialized(answer); }\n"
+    )
+    library = mpi.select(family).libmpi
+    subprocess.run(["gcc", "-shared", "-fPIC", "module.c", library, "-o", "module"], check=True, cwd=folder)
+    return folder / "module"
+
+
+# Names with dashes, for by an argument that names a library its family is taken.
+@pytest.mark.parametrize(
+    ("family", "asked", "other", "other_name"),
+    [
+        ("mpich", "libmpi.so.40", "openmpi", "Open MPI"),
+        ("openmpi", "libmpi.so.12", "mpich", "MPICH"),
+        ("openmpi", "libmpich.so.12", "mpich", "MPICH"),
+        ("mpich", "", "openmpi", "Open MPI"),
+        ("openmpi", "", "mpich", "MPICH"),
+    ],
+)
+def test_a_program_that_finds_only_the_other_family_missing_is_told_which_to_take(
+    dryfly: Dryfly, tmp_path: Path, family: str, asked: str, other: str, other_name: str
+) -> None:
+    script = tmp_path / "tries.py"
+    script.write_text(_TRIES)
+    opens = asked.replace(".", "-") if asked else str(_module(tmp_path, other))
+    name = asked or Path(mpi.select(other).libmpi).name
+    run = dryfly(*_JOB, "--mpi", family, "--", script, opens)
+    assert run.exit_status == 1, run.stderr
+    says = (
+        f"has asked for {name}, which is {other_name}'s, and found no MPI: this run is on {mpi.select(family).name}, "
+    )
+    assert run.stderr.count(f"{says}so say --mpi {other}\n") == 1, run.stderr
+    assert f"{name}: cannot open shared object file" in run.stderr
+
+
+@pytest.mark.parametrize(("family", "own"), [("mpich", "libmpi-so-12"), ("openmpi", "libmpi-so-40")])
+def test_a_program_that_tries_one_name_after_the_other_hears_nothing(
+    dryfly: Dryfly, tmp_path: Path, family: str, own: str
+) -> None:
+    script = tmp_path / "tries.py"
+    script.write_text(_TRIES)
+    names = sorted(["libmpi-so-12", "libmpi-so-40"], key=lambda name: name == own)
+    run = dryfly(*_JOB, "--mpi", family, "--", script, *names).succeeded()
+    assert "has asked for" not in run.stderr
