@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -256,7 +257,10 @@ def test_scripts_run_by_their_interpreter_and_python_files_by_this_python(tmp_pa
     assert prepare(python, tmp_path).command[1:] == (str(python), "-x", "1")
 
 
-def test_a_source_file_is_compiled_with_the_wrapper_of_the_chosen_mpi(tmp_path: Path) -> None:
+def test_a_source_file_is_compiled_with_the_wrapper_of_the_chosen_mpi(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     prefix = tmp_path / "mpi"
     (prefix / "bin").mkdir(parents=True)
     (prefix / "bin" / "mpicc").symlink_to(str(shutil.which("cc")))
@@ -266,8 +270,8 @@ def test_a_source_file_is_compiled_with_the_wrapper_of_the_chosen_mpi(tmp_path: 
     built = tmp_path / "built"
     built.mkdir()
     prepared = program.prepare(str(source), (), mpi=mpi, build_folder=built)
-    assert prepared.command == (str(built / "hello"),)
-    assert os.access(built / "hello", os.X_OK)
+    assert Path(prepared.command[0]).name == "hello"
+    assert os.access(prepared.command[0], os.X_OK)
     source.write_text("int main(void) {", encoding="utf-8")
     with pytest.raises(UserError, match=r"hello.c does not compile with mpicc of mine"):
         program.prepare(str(source), (), mpi=mpi, build_folder=built)
@@ -279,6 +283,7 @@ def test_a_source_file_is_linked_with_what_the_library_was_built_with(
     compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another MPI on LD_LIBRARY_PATH has a part of the same name, of another release."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     own, other = tmp_path / "mpi" / "lib", tmp_path / "usr"
     for folder, code in ((own, "int part(void) { return 0; }\n"), (other, "int old(void) { return 1; }\n")):
         folder.mkdir(parents=True)
@@ -316,3 +321,80 @@ def test_a_source_file_is_linked_with_what_the_library_was_built_with(
 def test_missing_programs_are_named(tmp_path: Path, name: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
         prepare(name, tmp_path)
+
+
+# Source files.
+
+
+@pytest.fixture
+def compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """How often the library's compiler has compiled; what it keeps is in a cache of the test's own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "mpi" / "bin").mkdir(parents=True)
+    wrapper, log = tmp_path / "mpi" / "bin" / "mpicc", tmp_path / "log"
+    wrapper.write_text(f'#!/bin/sh\ncase "$*" in *" -E "*) ;; *) echo once >>{log} ;; esac\nexec cc $EXTRA "$@"\n')
+    wrapper.chmod(0o755)
+    return lambda: len(log.read_text().split()) if log.exists() else 0
+
+
+def compiled(source: Path, folder: Path) -> Path:
+    library = dataclasses.replace(MPI, prefix=str(folder / "mpi"))
+    (folder / "build").mkdir(exist_ok=True)
+    made = program.prepare(str(source), (), mpi=library, build_folder=folder / "build")
+    return Path(made.command[0])
+
+
+def status(path: Path) -> int:
+    return subprocess.run([path], check=False).returncode
+
+
+def test_a_source_file_is_compiled_once(compiles: Callable[[], int], tmp_path: Path) -> None:
+    source = tmp_path / "three.c"
+    source.write_text("int main(void) { return 3; }\n")
+    paths = {compiled(source, tmp_path) for _ in range(3)}
+    assert [status(path) for path in paths] == [3]
+    assert compiles() == 1
+
+
+def test_it_is_compiled_again_when_it_a_header_or_the_compilers_options_have_changed(
+    compiles: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, header = tmp_path / "it.c", tmp_path / "it.h"
+    source.write_text('#include "it.h"\nint main(void) { return VALUE; }\n')
+    found = []
+    for text in ("#define VALUE 3\n", "#define VALUE 4\n", "#ifndef VALUE\n#define VALUE 5\n#endif\n"):
+        header.write_text(text)
+        found.append(status(compiled(source, tmp_path)))
+    monkeypatch.setenv("EXTRA", "-DVALUE=6")
+    found.append(status(compiled(source, tmp_path)))
+    monkeypatch.setenv("EXTRA", "-DVALUE=6 -O1")
+    found.append(status(compiled(source, tmp_path)))
+    source.write_text('#include "it.h"\nint main(void) { return VALUE + 1; }\n')
+    found.append(status(compiled(source, tmp_path)))
+    assert (found, compiles()) == ([3, 4, 5, 6, 6, 7], 6)
+
+
+def test_where_the_cache_cannot_be_written_it_is_compiled_each_time(
+    compiles: Callable[[], int], tmp_path: Path
+) -> None:
+    source = tmp_path / "three.c"
+    source.write_text("int main(void) { return 3; }\n")
+    (tmp_path / "cache").write_text("a file, where a folder should be")
+    assert [status(compiled(source, tmp_path)) for _ in range(2)] == [3, 3]
+    assert compiles() == 2
+
+
+def test_of_many_kept_programs_the_latest_stay(
+    compiles: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dryfly.case.compiled._KEPT", 2)
+    sources = [tmp_path / f"{number}.c" for number in range(3)]
+    for number, source in enumerate(sources):
+        source.write_text(f"int main(void) {{ return {number}; }}\n")
+        path = compiled(source, tmp_path)
+        os.utime(path.parent, (number, number))
+    assert compiles() == 3
+    assert status(compiled(sources[2], tmp_path)) == 2
+    assert compiles() == 3
+    assert status(compiled(sources[0], tmp_path)) == 0
+    assert compiles() == 4

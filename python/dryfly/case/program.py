@@ -16,17 +16,10 @@ from pathlib import Path
 from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.paths import include_folder
-from dryfly.mpi import elf, fortran, system, wrappers
+from dryfly.case import compiled
+from dryfly.mpi import elf, system, wrappers
 from dryfly.mpi.libraries import MpiLibrary
 
-_FORTRAN = (".f", ".for", ".f77", ".f90", ".f95", ".f03", ".f08", ".F", ".F90", ".F95", ".F03", ".F08")
-_SOURCES = {
-    ".c": "mpicc",
-    ".cc": "mpicxx",
-    ".cpp": "mpicxx",
-    ".cxx": "mpicxx",
-    **dict.fromkeys(_FORTRAN, "mpifort"),
-}
 _LAUNCHER = re.compile(r"(mpirun|mpiexec)([._-]\w+)*|orterun|prterun|srun|aprun|jsrun|ibrun")
 
 
@@ -48,9 +41,9 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
             f"{name} starts ranks itself, as dryfly run does: give it the program, and -n (dryfly run -n 4 -- "
             "PROGRAM); another launcher of the ranks is chosen by --launcher"
         )
-    if path.suffix in _SOURCES:
-        built = _compile(path, mpi=mpi, build_folder=build_folder)
-        return Program(shown=name, command=(str(built), *arguments), kind=f"built with {_SOURCES[path.suffix]}")
+    if path.suffix in compiled.SOURCES:
+        built = compiled.build(path, mpi=mpi, folder=build_folder)
+        return Program(shown=name, command=(str(built), *arguments), kind=f"built with {compiled.SOURCES[path.suffix]}")
     if path.suffix == ".py":
         return Program(
             shown=name,
@@ -69,7 +62,7 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
 
 def find(name: str, *, tools: Path | None = None) -> Path:
     """`tools`: where those of the MPI library are, such as ompi_info, which need not be on PATH."""
-    if "/" in name or Path(name).suffix in (*_SOURCES, ".py"):
+    if "/" in name or Path(name).suffix in (*compiled.SOURCES, ".py"):
         path = Path(name)
         if path.is_file():
             return path.absolute()
@@ -131,14 +124,14 @@ def files_of(command: Sequence[str]) -> list[Path]:
     path = file_of(command[0]) if command else None
     if path is None:
         return []
-    return [path] if path.suffix in _SOURCES else wrappers.files(path, command[1:])
+    return [path] if path.suffix in compiled.SOURCES else wrappers.files(path, command[1:])
 
 
 def family(command: Sequence[str]) -> str:
     """The family of MPI libraries that the program is linked against, or what it will start by all that it names;
     empty where neither tells. Raises UserError where it is linked against two."""
     path = file_of(command[0])
-    if path is None or path.suffix in _SOURCES:
+    if path is None or path.suffix in compiled.SOURCES:
         return ""  # what is not there is said when the program is prepared
     linked = system.linked(path).family if elf.is_elf(path) else ""
     return linked or wrappers.family(path, command[1:])
@@ -157,7 +150,7 @@ def _check_script(path: Path) -> str:
 
 def included(source: Path, *, mpi: MpiLibrary) -> list[Path]:
     """The headers that a source file includes, but the system's; none for Fortran, or where the compiler cannot say."""
-    name = _SOURCES.get(source.suffix)
+    name = compiled.SOURCES.get(source.suffix)
     wrapper = mpi.wrapper(name) if name is not None and name != "mpifort" else None
     if wrapper is None:
         return []
@@ -167,20 +160,3 @@ def included(source: Path, *, mpi: MpiLibrary) -> list[Path]:
         return []
     words = listed.stdout.replace("\\\n", " ").partition(":")[2].split()
     return sorted(Path(word) for word in words if Path(word) != source)
-
-
-def _compile(source: Path, *, mpi: MpiLibrary, build_folder: Path) -> Path:
-    wrapper_name = _SOURCES[source.suffix]
-    wrapper = mpi.wrapper(wrapper_name)
-    if wrapper is None and wrapper_name == "mpifort":
-        raise UserError(f"{source.name} cannot be compiled: {fortran.advice(mpi)}")
-    if wrapper is None:
-        raise UserError(f"MPI library {mpi.name} has no {wrapper_name}, so {source.name} cannot be compiled with it")
-    target = build_folder / source.stem
-    command = [str(wrapper), "-O2", "-g", f"-I{include_folder()}", "-o", str(target), str(source), "-lm"]
-    command += mpi.link_options
-    result = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    if result.returncode != 0:
-        sys.stderr.write(result.stderr)
-        raise UserError(f"{source.name} does not compile with {wrapper_name} of {mpi.name} (its messages are above)")
-    return target
