@@ -1,6 +1,6 @@
 # make demo    set everything up, then run LAMMPS' rhodopsin benchmark on 8 simulated Aurora nodes
 # make test    set everything up, then the C++ tests, the Python tests and the end-to-end tests
-# make test-slow  the tests that take twenty seconds and more beside quicker ones of their kind
+# make test-slow  the tests that take long beside quicker ones of their kind, and the many of which test takes a few
 # make test-whole  mpi4py's whole test suite, on MPICH (minutes) and on Open MPI (up to an hour), and Intel MPI, which is downloaded (129 MB)
 # make test-slurm  the tests of --launcher slurm and, on hosts in namespaces, of validate --native; needs root and Debian's slurm-wlm and munge
 # make bench   the benchmarks; each ends with `figure VALUE UNIT; anchor NAME VALUE; ratio R`
@@ -60,7 +60,6 @@ man:
 
 test: test-setup
 	export PATH="$(CURDIR)/$(BIN):$$PATH"
-	python3 tool/tidy.py
 	ctest --test-dir build --output-on-failure -j $(JOBS)
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 

@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 
 TUTORIALS = Path(__file__).resolve().parents[2] / "docs" / "tutorial"
-PAGES = sorted(page.name for page in TUTORIALS.glob("*.md"))
+_SLOW = ("slow-collective.md",)
+PAGES = [
+    pytest.param(page.name, marks=[pytest.mark.slow] if page.name in _SLOW else [])
+    for page in sorted(TUTORIALS.glob("*.md"))
+]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"^(?://|#) ([\w.-]+\.\w+)$")
 

@@ -21,6 +21,9 @@ NEW = (
     "acc_bw", "acc_latency", "alltoallv", "gatherv", "get_bw", "get_latency", "igather", "igatherv", "latency_mt",
     "overlap", "put_bibw", "put_bw", "put_latency", "reduce_scatter_block", "sync_pairs",
 )  # fmt: skip
+# One of each shape: pairs one way, both ways and many at a time, collectives with equal and with other parts, one that
+# does not block, a reduction, and what goes into windows and out of them.
+QUICK = ("acc_latency", "allreduce", "alltoallv", "bibw", "get_bw", "igather", "latency", "mbw_mr", "overlap", "put_bw")
 EPOCHS = (
     ("allocate", "flush"), ("create", "flush_local"), ("dynamic", "lock"), ("allocate", "lock_all"),
     ("create", "pscw"), ("dynamic", "fence"),
@@ -37,7 +40,10 @@ def test_dryfly_compare_knows_the_benchmarks() -> None:
     assert set(NEW) <= set(ALL)
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if name != "latency_mt"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in ALL if name != "latency_mt"],
+)
 def test_neither_the_check_nor_the_file_changes_a_figure(
     dryfly: Dryfly, programs: Programs, tmp_path: Path, name: str
 ) -> None:

@@ -24,7 +24,7 @@ def _compare(*arguments: str, motif: Path = _MOTIF) -> subprocess.CompletedProce
 
 
 @pytest.mark.parametrize("library", ["mpich", "openmpi"])
-@pytest.mark.parametrize("ranks", [2, 3, 8, 16, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("ranks", [2, 3, 8, *(pytest.param(many, marks=pytest.mark.slow) for many in (16, 60))])
 def test_each_call_sends_what_the_library_sends(library: str, ranks: int) -> None:
     # 16 KiB and 64 KiB lie on either side of most thresholds of both libraries.
     compared = _compare("--mpi", library, "--ranks", str(ranks), "--bytes", "8,2048,16384,65536")

@@ -16,6 +16,8 @@ from dryfly.mpi import libraries as mpi
 # Every count catches something of its own: 2 and 3 the edge cases, 5 odd, 8 a power of two, 16 several switches of the
 # testbed, 64 two ranks a node over all its groups. RMA's locks at 64 ranks are left to the contended program.
 _SMALL = (2, 3, 5, 8)
+_FEW = (2, 3, 8)  # all that are quick for every program, and 16 for those on which the others build
+_QUICK = {"p2p.c": (*_FEW, 16), "collectives.c": (*_FEW, 16), "groups.c": (5,)}
 _COUNTS = {
     "p2p.c": (*_SMALL, 16, 64),
     "matching.c": (*_SMALL, 16, 64),
@@ -32,7 +34,7 @@ _COUNTS = {
 
 def _cases() -> list[object]:
     return [
-        pytest.param(name, ranks, marks=[pytest.mark.slow] if ranks >= 64 else [])
+        pytest.param(name, ranks, marks=[] if ranks in _QUICK.get(name, _FEW) else [pytest.mark.slow])
         for name, counts in _COUNTS.items()
         for ranks in counts
     ]

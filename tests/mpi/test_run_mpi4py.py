@@ -79,6 +79,12 @@ _ON_FEW_RANKS = (
 _DUPLICATES = "*Dup.*"
 
 
+def test_its_tests_of_messages_and_communicators_pass_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
+    chosen = (*_without(*_excluded(), _DUPLICATES), "-i", "test_(p2p_buf|p2p_obj|comm|cco_obj)\\..*")
+    _passes(suite, dryfly, *chosen, ranks=4, tests=140)
+
+
+@pytest.mark.slow
 def test_mpi4pys_own_suite_passes_on_4_ranks(suite: Path, dryfly: Dryfly) -> None:
     _passes(suite, dryfly, *_without(*_excluded(), *_ON_FEW_RANKS, _DUPLICATES), ranks=4, tests=1150)
 

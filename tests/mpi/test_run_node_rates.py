@@ -24,7 +24,9 @@ def table(dryfly: Dryfly, name: str, cores: str, *options: str, sizes: str, more
     return benchmarks.read(dryfly(*job, "--", source, "-m", sizes, *more).succeeded().stdout)
 
 
-@WAYS
+@pytest.mark.parametrize(
+    "how", [pytest.param(SHARED, id="shared"), pytest.param(LINKX, id="linkx", marks=pytest.mark.slow)]
+)
 def test_pairs_across_sockets_share_the_link(dryfly: Dryfly, how: tuple[str, ...]) -> None:
     """MPICH's copies were held to it in the mean over the ranks of a node: pairs that all cross had 18 of 10 GB/s."""
     cores = "list:" + ":".join(str(core) for core in (*range(8), *range(64, 72)))

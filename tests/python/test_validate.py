@@ -161,7 +161,9 @@ def test_lists_of_nodes() -> None:
 # --- What is found
 
 
-@pytest.mark.parametrize("network", ["links", "flow", pytest.param("packet", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "network", ["links", *(pytest.param(name, marks=pytest.mark.slow) for name in ("flow", "packet"))]
+)
 def test_exactly_what_is_planted_is_found_each_with_its_kind(network: str) -> None:
     outcome = of_simulated(Asked(machine="crusher", faults=THREE, network=network, level="group")).run()
     assert [(f.kind, f.place) for f in outcome.findings] == [
