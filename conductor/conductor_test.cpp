@@ -1,6 +1,5 @@
 // The conductor with ranks that use the wire directly, without libfabric or MPI: forked children attach, exchange
 // messages and read their clocks.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "conductor/conductor.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,3 @@
-#include "rank/common_table.hpp"
-
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,6 +5,8 @@
 #include <fstream>
 #include <new>
 #include <vector>
+
+#include "rank/common_table.hpp"
 
 using namespace dryfly::rank;
 namespace wire = dryfly::wire;

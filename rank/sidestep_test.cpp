@@ -1,6 +1,5 @@
 #include "rank/sidestep.hpp"
 
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 namespace dryfly::rank {

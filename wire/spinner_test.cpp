@@ -1,6 +1,5 @@
 #include "wire/spinner.hpp"
 
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 namespace dryfly::wire {

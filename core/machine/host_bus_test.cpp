@@ -1,6 +1,5 @@
 // The bus between NICs and memory, over the network at packet level, with all that a NIC does with payloads: a bus
 // that is faster than the links takes nothing away, and of a slower one all that it has is used.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // AMReX's boxes and exchanges: whose boxes are whose, and what is sent, counted point by point in small domains.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <map>

@@ -1,5 +1,4 @@
 // The skeleton of a fast multipole method's exchange: who needs which boxes, and where operations stand in the list.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "core/motif/workload/fmm.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,4 @@
 // Graph500's skeleton: its levels against a search of a graph that is there, and its messages against the partition's.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,4 @@
 // The skeleton of HPL: messages and bytes against what follows from the grid, and samples against the whole.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <bit>

@@ -1,5 +1,4 @@
 // The skeleton of HPL-MxP: the broadcast that goes on beside a rank's products.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <cstdint>

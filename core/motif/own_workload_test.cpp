@@ -1,5 +1,4 @@
 // The guide's example of a skeleton in C++ (docs/example/ring.cpp) is compiled as it stands there, and run.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
 #include <string>

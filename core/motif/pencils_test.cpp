@@ -1,5 +1,4 @@
 // Exchanges between pieces of a mesh: numbering, whose pieces overlap, and that nothing is sent twice or left out.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "core/motif/workload/pencils.hpp"
 
 #include <doctest/doctest.h>

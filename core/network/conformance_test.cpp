@@ -1,6 +1,5 @@
 // Holds every implementation of core/contract/network.hpp to what the contract promises. A new one is one line in
 // `Networks` below; one whose submitters see a Carrier only, one in `Carriers`.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

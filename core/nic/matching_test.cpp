@@ -1,5 +1,4 @@
 // The matching lists against the plainest model there is: two vectors searched from the front.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "core/nic/matching.hpp"
 
 #include <doctest/doctest.h>

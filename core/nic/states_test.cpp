@@ -1,7 +1,6 @@
 // Every legal change of state is made by real traffic, and no other is. The test cases of completion, flow control,
 // messages and Gets by software are compiled into this program too; what they do not come to, the cases here do. The
 // program fails when, after all of them, a change that a table allows has not been seen.
-#define DOCTEST_CONFIG_IMPLEMENT
 #include "core/nic/states.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,3 @@
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "core/storage/storage_traffic.hpp"
 
 #include <doctest/doctest.h>

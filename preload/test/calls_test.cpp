@@ -1,5 +1,4 @@
 // The MPI interposer: forwarding, profile, modes, gates, and the program's own computing. Run with the preload.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 // Clocks, sleeps and timed waits of a rank. Run with the preload, linked to the fake MPI library.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // A program that loads MPI while it runs, and privately, as Python does. Run with the preload.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <dlfcn.h>
 #include <doctest/doctest.h>
 #include <stdlib.h>

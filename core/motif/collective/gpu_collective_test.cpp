@@ -1,5 +1,4 @@
 // Collectives of GPU buffers against closed forms, where nothing else is on the way.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "core/motif/collective/gpu_collective.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,4 @@
 // Shares against closed forms.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "core/network/flow/shares.hpp"
 
 #include <doctest/doctest.h>

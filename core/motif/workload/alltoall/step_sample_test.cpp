@@ -1,6 +1,5 @@
 // Samples of an all-to-all's steps: where they lie, and that the mean of times whose like was measured is within its
 // bound.
-#define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include "core/motif/workload/alltoall/step_sample.hpp"
 
 #include <doctest/doctest.h>
