@@ -39,7 +39,7 @@ cached = if command -v ccache >/dev/null; then export CMAKE_CXX_COMPILER_LAUNCHE
 extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 STAMPS := .stamps
 PYTHON_CODE := python tests tool bench programs scenario
-BENCHES := pingpong alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora two-cores \
+BENCHES := pingpong uneven alltoall-256 alltoall-256-openmpi alltoall-1024 packet-hops-1056 packet-hops-8320 packet-hops-aurora two-cores \
   motif-rate halo aurora-build startup-64 hpl-1 hpl-2 bf16-kernel mxp-2 provider-call unexpected validate-study validate-512 gpu-pingpong gpu-alltoall-64 gpu-lookups gpu-start-64 \
   applications
 

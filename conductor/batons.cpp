@@ -70,7 +70,7 @@ void Batons::forget(const Rank& rank) {
 bool Batons::may_come_before(const Rank& mate, const Rank& rank, std::uint64_t instant) const {
   if (mate.state != RankState::running && mate.state != RankState::polling) return false;
   std::uint64_t clock = bounds_.bound(mate.id);
-  if (mate.state == RankState::running) clock = std::max(clock, mate.page->clock_ps.load(std::memory_order_seq_cst));
+  if (mate.state == RankState::running) clock = std::max(clock, wire::earliest_ps(*mate.page));
   return std::pair{clock, mate.id} < std::pair{instant, rank.id};
 }
 

@@ -71,7 +71,7 @@ void CommandReader::abandon(Rank& rank) {
     open.tenancy = rank.process.tenancy;
     open.command.kind = CommandKind::close_endpoint;
     open.command.endpoint = index;
-    open.command.at_ps = rank.page->clock_ps.load();
+    open.command.at_ps = wire::earliest_ps(*rank.page);
     parts_.queue.push(rank.id, slot);
   }
 }

@@ -189,7 +189,7 @@ std::uint64_t Conductor::settle_bounds() {
     Rank& rank = ranks_[bounds.top().value];
     const std::uint64_t bound = bounds.least();
     if (rank.state != RankState::running) return bound;
-    const std::uint64_t clock = rank.page->clock_ps.load(std::memory_order_seq_cst);
+    const std::uint64_t clock = wire::earliest_ps(*rank.page);
     translator_.drain(rank);
     if (rank.process.cut_off) continue;
     if (clock <= bound) return bound;

@@ -3,20 +3,24 @@
 #include "conductor/conductor.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <sstream>
 #include <string>
 #include <thread>
 
 #include "rank/channel.hpp"
 #include "testing/test_machine.hpp"
+#include "wire/futex.hpp"
 
 // As the preload's: the provider's side of the wire then looks here.
 extern "C" {
@@ -270,6 +274,40 @@ TEST_CASE("memory that a rank watches changes at its instant: not before, and a 
     }
     return true;
   });
+}
+
+TEST_CASE("a rank goes on beside one that computes, as far as that one says that it has come") {
+  void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  auto* const passed = new (shared) std::atomic<std::uint32_t>{0};
+  constexpr std::uint64_t step_ps = 1'000'000'000;
+  run_ranks(spec_text(), [&](rank::Channel& channel, std::uint32_t rank) {
+    open_endpoint(channel);
+    const std::uint64_t began_ps = channel.now();
+    if (rank == 0) {
+      for (std::uint32_t steps = 1; steps <= 3; ++steps) {
+        channel.charge(step_ps);
+        channel.gate(wire::GateKind::poll);  // all that is visible by now has come
+        passed->store(steps);
+      }
+      return true;
+    }
+    // As a herald does it; its own clock stands all the while.
+    for (std::uint32_t steps = 1; steps <= 3; ++steps) {
+      usleep(20'000);
+      if (passed->load() == steps) return false;  // before it could be certain
+      dryfly_self.page->progress.reached_ps.store(began_ps + steps * step_ps + step_ps / 2);
+      dryfly_self.header->doorbell.fetch_add(1);
+      wire::futex_wake(dryfly_self.header->doorbell);
+      for (int looks = 0; passed->load() < steps; ++looks) {
+        if (looks == 5000) return false;
+        usleep(1000);
+      }
+    }
+    channel.charge(4 * step_ps);
+    return true;
+  });
+  munmap(shared, 4096);
 }
 
 // What the conductor says of two ranks that wait for ever; the run ends when their parent kills them.

@@ -25,4 +25,13 @@ void Inbox::ring() {
   wire::futex_wake(header_.doorbell);
 }
 
+void Inbox::ask(Rank& rank, std::uint64_t needed) {
+  wire::Progress& progress = rank.page->progress;
+  if (progress.has_herald.load(std::memory_order_relaxed) == 0) return;
+  // The herald stores this and then looks at notify_at_ps: one of the two sees what the other has written.
+  if (progress.looks_for_ps.load(std::memory_order_seq_cst) <= needed) return;
+  progress.asked.fetch_add(1, std::memory_order_seq_cst);
+  wire::futex_wake(progress.asked);
+}
+
 }  // namespace dryfly

@@ -62,6 +62,9 @@ class Inbox {
   // where a rank could use it.
   static constexpr std::uint32_t quick_turns_min = 16;
 
+  // The rank is to say, if it computes, when it has come that far; notify_at_ps has been set.
+  static void ask(Rank& rank, std::uint64_t needed);
+
   wire::SegmentHeader& header_;
   std::size_t words_;
   std::uint32_t processors_;
@@ -85,9 +88,7 @@ bool Inbox::take(const Look& look) {
 
 template <typename IsThere>
 bool Inbox::wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_ns, const IsThere& is_there) {
-  const auto clock_moved = [&] {
-    return rank != nullptr && rank->page->clock_ps.load(std::memory_order_seq_cst) >= needed;
-  };
+  const auto clock_moved = [&] { return rank != nullptr && wire::earliest_ps(*rank->page) >= needed; };
   const auto wakes = [&] { return has_any() || is_there() || clock_moved(); };
   // Spinning pays only while a processor has nothing better to do; the only one always has.
   const bool rests = spinner_.is_resting();
@@ -98,6 +99,8 @@ bool Inbox::wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_
     if (spinner_.spin(spin_steps, wakes)) return false;
   }
   if (rank != nullptr) rank->page->notify_at_ps.store(needed, std::memory_order_seq_cst);
+  // With all processors busy nobody whom the answer lets go on could do so.
+  if (rank != nullptr && busy < processors_ && needed != wire::far_future) ask(*rank, needed);
   const std::uint32_t seen = header_.doorbell.load(std::memory_order_seq_cst);
   header_.conductor_asleep.store(1, std::memory_order_seq_cst);
   if (!wakes()) {

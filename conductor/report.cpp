@@ -185,8 +185,8 @@ std::uint64_t in_clock_loops_ps(const wire::ClockReadings& readings, std::uint64
 void write_software(JsonWriter& json, const wire::RankPage& page) {
   json.key("software");
   json.begin_array();
-  for (std::uint32_t at = 0; at < wire::software_spent_count && at <= page.software_kinds; ++at) {
-    const wire::SoftwareSpent& spent = page.software_spent[at];
+  for (std::uint32_t at = 0; at < wire::software_spent_count && at <= page.software.kinds; ++at) {
+    const wire::SoftwareSpent& spent = page.software.spent[at];
     if (spent.count == 0) continue;
     json.begin_array();
     const std::uint32_t call = spent.call & ~std::uint32_t{wire::software_of_schedule};

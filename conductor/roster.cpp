@@ -155,6 +155,9 @@ void Roster::prepare_seat(Rank& rank) {
   page.wants_byte.store(0);
   page.all_ended.store(0);
   page.clock_ps.store(0);
+  page.progress.has_herald.store(0);
+  page.progress.reached_ps.store(0);
+  page.progress.looks_for_ps.store(wire::far_future);
   page.service.done.store(page.service.request.load());
   page.copies_done.store(
       rank.events.copies.count_of_all());  // also those ordered since the last process here has ended

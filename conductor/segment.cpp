@@ -250,6 +250,7 @@ Segment::Segment(const Spec& spec) {
     auto& fresh = page(RankId{rank});  // zeros, as the kernel gave them
     fresh.notify_at_ps.store(wire::far_future);
     fresh.notify_copies.store(wire::far_future);
+    fresh.progress.looks_for_ps.store(wire::far_future);
     const NodeOfJob& node = nodes.at(spec.number(fields::run_rank_node, {rank}));
     fresh.share.ranks_on_node = node.ranks;
     fresh.share.node_of_job = node.place;

@@ -60,6 +60,7 @@ void Channel::join() {
 }
 
 void Channel::push(Command& command, const void* payload) {
+  self_->end_telling();
   const CommandRing::Room room = commands_.room_for(command);
   if (!room.is_free) gate_.stop(GateKind::drain, 0);
   command.at_ps = gate_.instant();

@@ -59,6 +59,7 @@ std::uint64_t Gate::wait(GateKind kind, std::uint64_t deadline_ps) {
 }
 
 std::uint32_t Gate::ask(GateKind kind, std::uint64_t deadline_ps) {
+  self_->end_telling();
   // The conductor must have seen that a rank waits for changes of its memory before the network brings any.
   if (!self_->watches()) page_->clock_ps.store(instant(), std::memory_order_relaxed);
   page_->gate.kind = kind;

@@ -6,7 +6,8 @@
 
 namespace dryfly::rank {
 
-inline long kernel_call(long number, const long (&a)[6]) {
+// The kernel's own answer: an error is its negative number. Touches no errno.
+inline long bare_kernel_call(long number, const long (&a)[6]) {
 #if defined(__x86_64__)
   long result = number;
   register long r10 __asm__("r10") = a[3];
@@ -28,6 +29,11 @@ inline long kernel_call(long number, const long (&a)[6]) {
 #else
 #error "how this processor makes a system call is not known here"
 #endif
+  return result;
+}
+
+inline long kernel_call(long number, const long (&a)[6]) {
+  const long result = bare_kernel_call(number, a);
   constexpr long largest_error = 4095;
   if (result >= 0 || result < -largest_error) return result;
   errno = static_cast<int>(-result);

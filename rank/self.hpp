@@ -49,6 +49,13 @@ struct StreamServing {
   bool (*watch)(std::uint64_t address, std::uint32_t bytes);
 };
 
+// What is said of how far the main thread has computed (preload/clock/herald.hpp).
+struct Telling {
+  std::atomic<std::uint64_t> bits;  // 0: nothing may be said now
+  // Ends it, which whoever acts has to do before. Returns the instant to which the clock is bound by what was said.
+  std::uint64_t (*hush)();
+};
+
 struct Self {
   std::uint32_t version;                 // wire::version
   std::atomic<std::uint32_t> attached;   // 1 once the provider has joined the run
@@ -76,6 +83,7 @@ struct Self {
   std::uint64_t (*reach)();
   // 1 while a thread of a rank with several waits for an event (preload/clock/progress_rest.hpp).
   std::atomic<std::uint32_t> thread_waits;
+  Telling telling;
   // Filled in by the preload once it wants to know what peeks look for.
   std::atomic<void (*)(std::uint64_t tag, std::uint64_t ignore)> peeked;
   // Filled in by the preload: memory of the MPI library that is the same in most ranks
@@ -106,6 +114,12 @@ struct Self {
   CallMode mode() const { return static_cast<CallMode>(call_mode.load(std::memory_order_relaxed)); }
   bool has_threads() const { return thread_multiple.load(std::memory_order_relaxed) != 0; }
   bool watches() const { return watches_memory.load(std::memory_order_relaxed) != 0; }
+  // The rank acts, in a call that the preload does not know of.
+  void end_telling() {
+    if (telling.bits.load(std::memory_order_relaxed) == 0) [[likely]]
+      return;
+    if (const std::uint64_t told_ps = telling.hush(); told_ps > now()) set_clock(told_ps);
+  }
   // The clock is about to go there.
   void pass_to(std::uint64_t at_ps) {
     if (serves.load(std::memory_order_relaxed) != 0 && serving.within != nullptr) [[unlikely]]

@@ -27,7 +27,7 @@ inline void raise(std::uint64_t& sum, std::uint64_t by) {
 }
 
 struct SoftwareAccount {
-  std::uint16_t places[boundary_count][boundary_count];  // in RankPage::software_spent; 0: no such interval yet
+  std::uint16_t places[boundary_count][boundary_count];  // in SoftwareSpending::spent; 0: no such interval yet
   std::uint16_t call;                                    // as in the profile
   wire::RankPage* page;
 
@@ -37,7 +37,7 @@ struct SoftwareAccount {
       place = take(from, to);
       __atomic_store_n(&places[from][to], place, __ATOMIC_RELAXED);
     }
-    wire::SoftwareSpent& spent = page->software_spent[place];
+    wire::SoftwareSpent& spent = page->software.spent[place];
     raise(spent.count, 1);
     raise(spent.bytes, bytes);
     raise(spent.ps, ps);
@@ -46,10 +46,10 @@ struct SoftwareAccount {
  private:
   // 0 when all are taken.
   std::uint16_t take(std::uint8_t from, std::uint8_t to) const {
-    const std::uint32_t kinds = __atomic_load_n(&page->software_kinds, __ATOMIC_RELAXED);
+    const std::uint32_t kinds = __atomic_load_n(&page->software.kinds, __ATOMIC_RELAXED);
     if (kinds + 1 >= wire::software_spent_count) return 0;
-    __atomic_store_n(&page->software_kinds, kinds + 1, __ATOMIC_RELAXED);
-    wire::SoftwareSpent& spent = page->software_spent[kinds + 1];
+    __atomic_store_n(&page->software.kinds, kinds + 1, __ATOMIC_RELAXED);
+    wire::SoftwareSpent& spent = page->software.spent[kinds + 1];
     spent.call = call;
     spent.from = from;
     spent.to = to;

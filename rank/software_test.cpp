@@ -99,8 +99,8 @@ TEST_CASE("blocks are packed before they are sent, and unpacked once their messa
   CHECK(software.reach(Boundary::call, 0, true) == 50);
   CHECK(software.charged_ps == 100 + 4328 + 50 + 1760 + 50);
 
-  CHECK(page->software_kinds == 4);
-  const wire::SoftwareSpent& spent = page->software_spent[2];
+  CHECK(page->software.kinds == 4);
+  const wire::SoftwareSpent& spent = page->software.spent[2];
   CHECK(spent.from == copied);
   CHECK(spent.to == packed);
   CHECK(spent.bytes == 1024 + 1000);
@@ -124,8 +124,8 @@ TEST_CASE("what an interval costs is accounted for by its call and kind, and kin
   software.leave(Boundary::poll, 0);
   software.reach(Boundary::poll, 0, true);  // an empty poll of a blocking call
 
-  CHECK(page->software_kinds == 1);
-  const wire::SoftwareSpent& spent = page->software_spent[1];
+  CHECK(page->software.kinds == 1);
+  const wire::SoftwareSpent& spent = page->software.spent[1];
   CHECK(spent.call == 3);
   CHECK(spent.from == static_cast<int>(Boundary::call));
   CHECK(spent.to == static_cast<int>(Boundary::inject));
@@ -133,8 +133,8 @@ TEST_CASE("what an interval costs is accounted for by its call and kind, and kin
   CHECK(spent.bytes == 2 * 512);
   CHECK(spent.ps == 2 * 1124);
 
-  page->software_kinds = wire::software_spent_count - 1;
+  page->software.kinds = wire::software_spent_count - 1;
   account->add(copied, copied, 4096, 7);
-  CHECK(page->software_spent[0].ps == 7);
+  CHECK(page->software.spent[0].ps == 7);
   CHECK(spent.count == 2);
 }

@@ -7,6 +7,7 @@
 // nothing to do it writes a Gate request and waits until the conductor releases it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +18,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 19;
+inline constexpr std::uint32_t version = 20;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -299,6 +300,10 @@ inline constexpr std::uint16_t software_of_schedule = 0x8000;
 inline constexpr char software_schedule_suffix[] = " (collective)";
 // Of a rank. The first is for kinds that come when the others are taken.
 inline constexpr std::uint32_t software_spent_count = 1024;
+struct SoftwareSpending {
+  std::uint32_t kinds;  // of `spent` taken, behind the first one
+  SoftwareSpent spent[software_spent_count];
+};
 
 inline constexpr std::uint32_t nudge_bits = 8;
 inline constexpr std::uint32_t ticket_mask = (1U << (32 - nudge_bits)) - 1;
@@ -409,6 +414,14 @@ struct Copier {
   std::uint64_t read_bytes[distance_count];
 };
 
+// What a thread of the rank's own says of its computing (preload/clock/herald.hpp). The rank writes it but for `asked`.
+struct Progress {
+  std::atomic<std::uint64_t> reached_ps;    // nothing that the rank does from now on happens earlier; 0: not said
+  std::atomic<std::uint64_t> looks_for_ps;  // it looks by itself until the clock is there; far_future: it sleeps
+  std::atomic<std::uint32_t> asked;         // futex word, counts questions
+  std::atomic<std::uint32_t> has_herald;    // 1: there is such a thread
+};
+
 // Who has written what lies in memory that the ranks of a node share.
 struct Writer {
   CopyPlace at;
@@ -418,9 +431,10 @@ struct Writer {
 struct alignas(64) RankPage {
   // Written by the rank.
   alignas(64) std::atomic<std::uint64_t> clock_ps;  // nothing that this rank does from now on happens earlier
-  std::atomic<std::uint64_t> command_head;          // bytes pushed, ever
-  std::atomic<std::uint64_t> event_tail;            // bytes consumed, ever
-  std::atomic<std::uint64_t> copies_done;           // copy orders executed, ever
+  Progress progress;
+  std::atomic<std::uint64_t> command_head;  // bytes pushed, ever
+  std::atomic<std::uint64_t> event_tail;    // bytes consumed, ever
+  std::atomic<std::uint64_t> copies_done;   // copy orders executed, ever
   GateRequest gate;
   BatonEnd baton_end;
   std::atomic<std::uint32_t> asleep;      // waits on `released` by futex
@@ -449,9 +463,14 @@ struct alignas(64) RankPage {
   alignas(64) RankTimes times;
   std::uint64_t arena_hands[arena_size_classes];  // the allocator of whoever is this rank, see arena.hpp
   CallProfile profile[call_profile_count];
-  std::uint32_t software_kinds;  // of `software_spent` taken, behind the first one
-  SoftwareSpent software_spent[software_spent_count];
+  SoftwareSpending software;
 };
+
+// Nothing that the rank does from now on happens earlier, as far as it has said.
+inline std::uint64_t earliest_ps(const RankPage& page) {
+  return std::max(page.clock_ps.load(std::memory_order_seq_cst),
+                  page.progress.reached_ps.load(std::memory_order_seq_cst));
+}
 
 enum class CommandKind : std::uint32_t {
   open_endpoint = 1,  // inline payload: EndpointSettings

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "preload/clock/compute_file.hpp"
+#include "preload/clock/herald.hpp"
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/thread_states.hpp"
 #include "preload/mpi/mpi_calls.hpp"
@@ -114,24 +115,44 @@ GapPoint point_of(Observation observation) {
   return point;
 }
 
+// From that reading of the CPU clock on, and a look that is taken off, what others are told of the gap is certain. Not
+// where NICs may write to what the rank sees of its memory in it, nor where its GPU's streams act in it.
+void let_tell(std::uint64_t from_ns) {
+  const bool acts_within = dryfly_self.watches() || dryfly_self.serves.load(std::memory_order_relaxed) != 0;
+  if (acts_within) return;
+  const std::uint64_t certain_ns = looks.empty_ns != nullptr ? wire::far_future : from_ns + looks.each_ns();
+  let_herald_tell(instant(), certain_ns, compute.factor_ppm);
+}
+
+// By how much the clock moves for what has been computed, and no less than has been told.
+std::uint64_t newly_computed_ps(std::uint64_t computed_ns, std::uint64_t told_ps) {
+  const std::uint64_t due_ps = scaled_ps(computed_ns, compute.factor_ppm);
+  std::uint64_t added_ps = 0;
+  if (due_ps > compute.credited_ps) {
+    added_ps = without_moved_by_others(due_ps - compute.credited_ps, due_ps);
+    compute.credited_ps = due_ps;
+  }
+  const std::uint64_t comes_to_ps = instant() + added_ps;
+  if (told_ps <= comes_to_ps) return added_ps;
+  compute.credited_ps += told_ps - comes_to_ps;
+  return told_ps - instant();
+}
+
 void observe_measured(Observation observation) {
-  const std::uint64_t gap_ns = cpu_now_ns() - compute.gap_began_ns;
+  const std::uint64_t told_ps = hush_herald();
+  const std::uint64_t now_ns = cpu_now_ns();
+  const std::uint64_t gap_ns = now_ns - compute.gap_began_ns;
   if (looks.empty_ns != nullptr) {
     *looks.empty_ns++ = gap_ns;
     return;
   }
   const std::uint64_t looking_ns = ++compute.looks * looks.each_ns() + looks.owed_ns;
   const std::uint64_t computed_ns = gap_ns - std::min(gap_ns, looking_ns);
-  const std::uint64_t due_ps = scaled_ps(computed_ns, compute.factor_ppm);
-  if (due_ps > compute.credited_ps) {
-    const std::uint64_t added_ps = without_moved_by_others(due_ps - compute.credited_ps, due_ps);
-    compute.credited_ps = due_ps;
-    if (added_ps > 0) {
-      advance(added_ps);
-      writer.add(point_of(observation), added_ps);
-    }
+  if (const std::uint64_t added_ps = newly_computed_ps(computed_ns, told_ps); added_ps > 0) {
+    advance(added_ps);
+    writer.add(point_of(observation), added_ps);
   }
-  if (observation == Observation::within_gap) return;
+  if (observation == Observation::within_gap) return let_tell(std::max(now_ns, compute.gap_began_ns + looking_ns));
   looks.owed_ns = std::min(looking_ns - std::min(gap_ns, looking_ns), owed_most * looks.each_ns());
   wire::RankTimes& times = dryfly_self.page->times;
   times.measured_ns += computed_ns;
@@ -208,6 +229,7 @@ void open_compute() {
       header.compute.mode == ComputeMode::model ? ComputeMode::none : header.compute.mode;  // preload/clock/work.cpp
   compute.factor_ppm = header.compute.factor_ppm;
   if (compute.mode == ComputeMode::measured) {
+    open_herald();
     measure_looks();
     writer.open(getenv("DRYFLY_COMPUTE_RECORD"));
   }
@@ -226,7 +248,9 @@ void begin_gap() {
   compute.in_gap = true;
   compute.looks = 0;
   compute.credited_ps = 0;
-  if (compute.mode == ComputeMode::measured) compute.gap_began_ns = begin_looks();
+  if (compute.mode != ComputeMode::measured) return;
+  compute.gap_began_ns = begin_looks();
+  let_tell(compute.gap_began_ns + looks.owed_ns);
 }
 
 std::uint64_t computing_clock_ns() {
@@ -280,6 +304,7 @@ constinit SpinLock beside_lock;
 
 // A thread other than the main one enters MPI: the clock is where it has come to.
 void observe_beside() {
+  if (const std::uint64_t told_ps = dismiss_herald(); told_ps > instant()) advance_to(told_ps);
   if (compute.mode != ComputeMode::measured || !dryfly_self.has_threads()) return;
   const SpinLock::Hold hold(beside_lock);
   if (beside.from.thread != thread_id() || thread_inside_mpi(thread_id())) return;

@@ -18,8 +18,10 @@
 #include <iterator>
 #include <utility>
 
+#include "preload/clock/herald.hpp"
 #include "preload/mpi/spin_lock.hpp"
 #include "preload/rank.hpp"
+#include "rank/kernel_call.hpp"
 
 namespace dryfly::preload {
 
@@ -79,7 +81,9 @@ pid_t running_thread(bool (*left_out)(pid_t id)) {
   const SpinLock::Hold hold(lock);
   if (has_new.load() || ++questions > questions_max) list_threads();
   for (const Thread& each : known) {
-    if (each.id == 0 || each.id == thread_id() || (left_out != nullptr && left_out(each.id))) continue;
+    if (each.id == 0 || each.id == thread_id() || each.id == herald_thread() ||
+        (left_out != nullptr && left_out(each.id)))
+      continue;
     if (runs(each)) return each.id;
   }
   return 0;
@@ -91,7 +95,7 @@ std::uint64_t thread_cpu_ns(pid_t id) {
   constexpr unsigned of_one_thread = 6;  // the kernel's number for the CPU clock of a thread, CPUCLOCK_SCHED
   timespec used{};
   const auto clock = static_cast<clockid_t>(~static_cast<unsigned>(id) << 3 | of_one_thread);
-  if (syscall(SYS_clock_gettime, clock, &used) != 0) return 0;
+  if (rank::bare_kernel_call(SYS_clock_gettime, {clock, reinterpret_cast<long>(&used), 0, 0, 0, 0}) != 0) return 0;
   return static_cast<std::uint64_t>(used.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(used.tv_nsec);
 }
 

@@ -12,7 +12,7 @@ namespace dryfly::preload {
 pid_t running_thread(bool (*left_out)(pid_t id) = nullptr);
 // A thread has been made.
 void note_new_thread();
-// The processor time that a thread has used, in ns; 0 if it is gone.
+// The processor time that a thread of this process has used, in ns; 0 if it is gone. Touches no errno.
 std::uint64_t thread_cpu_ns(pid_t id);
 
 }  // namespace dryfly::preload

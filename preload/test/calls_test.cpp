@@ -1,8 +1,11 @@
 // The MPI interposer: forwarding, profile, modes, gates, and the program's own computing. Run with the preload.
 #include <dlfcn.h>
 #include <doctest/doctest.h>
+#include <errno.h>
+#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -267,6 +270,95 @@ TEST_CASE("short: what is computed in many short gaps adds up to what the same t
   std::sort(std::begin(none_to_one), std::end(none_to_one));
   CHECK(many_to_one[attempts / 2] == doctest::Approx(1).epsilon(0.25));
   CHECK(none_to_one[attempts / 2] < 0.2);
+}
+
+namespace {
+
+// As the conductor asks.
+void ask_for(std::uint64_t instant_ps) {
+  fake_mpi.page->notify_at_ps.store(instant_ps);
+  fake_mpi.page->progress.asked.fetch_add(1);
+  syscall(SYS_futex, &fake_mpi.page->progress.asked, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+std::uint64_t told_ps() { return fake_mpi.page->progress.reached_ps.load(); }
+
+// Until that much has been told, or a second of its own time has gone.
+bool compute_until_told(std::uint64_t instant_ps) {
+  const std::uint64_t until = cpu_ns() + 1'000'000'000;
+  while (told_ps() < instant_ps && cpu_ns() < until) {
+  }
+  return told_ps() >= instant_ps;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "told: while the main thread computes it is told how far it has come, and no further than its clock then is") {
+  begin_computing(ComputeMode::measured);
+  REQUIRE(fake_mpi.page->progress.has_herald.load() == 1);
+  for (int i = 0; i < 20; ++i) {
+    MPI_Barrier(0);
+    const std::uint64_t base_ps = fake_mpi.self->now_ps.load();
+    ask_for(base_ps + 1'000'000'000);  // half a millisecond of computing: its clock goes twice as fast
+    CHECK(compute_until_told(base_ps + 1'000'000'000));
+    CHECK(fake_mpi.page->notify_at_ps.load() == dryfly::wire::far_future);
+    CHECK(fake_mpi.self->now_ps.load() == base_ps);
+    MPI_Barrier(0);
+    CHECK(fake_mpi.self->now_ps.load() >= told_ps());
+  }
+}
+
+TEST_CASE("told: who reads a clock meanwhile reads no less than was told, and goes on being asked") {
+  begin_computing(ComputeMode::measured);
+  MPI_Barrier(0);
+  std::uint64_t asked_ps = fake_mpi.self->now_ps.load();
+  for (int i = 0; i < 10; ++i) {
+    asked_ps += 1'000'000'000;
+    ask_for(asked_ps);
+    CHECK(compute_until_told(asked_ps));
+    MPI_Wtime();
+    CHECK(fake_mpi.self->now_ps.load() >= told_ps());
+  }
+}
+
+TEST_CASE("told: what has been told binds the clock, also in a call that the interposer does not know") {
+  begin_computing(ComputeMode::measured);
+  MPI_Barrier(0);
+  dryfly::rank::Self& self = *fake_mpi.self;
+  const auto tell_ns = [&](std::uint64_t ns) {
+    REQUIRE(self.telling.bits.load() != 0);
+    self.telling.bits.fetch_add(ns);
+    return self.now_ps.load() + 1000 * ns;
+  };
+  const std::uint64_t much_ps = tell_ns(80'000'000);
+  MPI_Barrier(0);
+  CHECK(self.now_ps.load() == much_ps);
+  const std::uint64_t more_ps = tell_ns(50'000'000);
+  self.end_telling();  // as the provider does
+  CHECK(self.now_ps.load() == more_ps);
+  CHECK(self.telling.bits.load() == 0);
+}
+
+TEST_CASE("told: the thread that tells does not make a process of one thread one of several") {
+  begin_computing(ComputeMode::measured);
+  CHECK(__libc_single_threaded);
+  errno = ERANGE;
+  MPI_Barrier(0);
+  ask_for(fake_mpi.self->now_ps.load() + 1'000'000);
+  compute(3'000'000);
+  CHECK(errno == ERANGE);
+}
+
+// The last of them: it stays so.
+TEST_CASE("told: nothing is told of a program of which another thread calls MPI") {
+  begin_computing(ComputeMode::measured);
+  MPI_Barrier(0);
+  CHECK(fake_mpi.self->telling.bits.load() != 0);
+  std::thread([] { MPI_Send(nullptr, 1, 8, 1, 0, 0); }).join();
+  CHECK(fake_mpi.self->telling.bits.load() == 0);
+  MPI_Barrier(0);
+  CHECK(fake_mpi.self->telling.bits.load() == 0);
 }
 
 TEST_CASE("model: announced work takes the roof line's time of the faster place, and nothing else takes any") {
