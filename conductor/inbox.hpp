@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -58,6 +59,7 @@ class Inbox {
   };
 
   static constexpr int spin_steps = 200;
+  static constexpr long patience_ns = 100'000;  // about what these take
   // Whoever has answered so often at once is about to do so again: then a processor is well spent on spinning, even
   // where a rank could use it.
   static constexpr std::uint32_t quick_turns_min = 16;
@@ -99,14 +101,17 @@ bool Inbox::wait(Rank* rank, std::uint64_t needed, std::uint32_t busy, long nap_
     if (spinner_.spin(spin_steps, wakes)) return false;
   }
   if (rank != nullptr) rank->page->notify_at_ps.store(needed, std::memory_order_seq_cst);
-  // With all processors busy nobody whom the answer lets go on could do so.
-  if (rank != nullptr && busy < processors_ && needed != wire::far_future) ask(*rank, needed);
   const std::uint32_t seen = header_.doorbell.load(std::memory_order_seq_cst);
   header_.conductor_asleep.store(1, std::memory_order_seq_cst);
   if (!wakes()) {
     if (rests && processors_ > 1) gathering_.sleeps_beside(busy);
     ++sleeps_;
-    wire::futex_wait(header_.doorbell, seen, nap_ns);
+    // With all processors busy nobody whom the answer lets go on could do so.
+    const bool asks = rank != nullptr && busy < processors_ && needed != wire::far_future;
+    // Without a spin before, most answers come sooner than the herald could say anything.
+    if (asks && rests) wire::futex_wait(header_.doorbell, seen, std::min(patience_ns, nap_ns));
+    if (asks && header_.doorbell.load(std::memory_order_seq_cst) == seen) ask(*rank, needed);
+    wire::futex_wait(header_.doorbell, seen, nap_ns);  // comes back at once if the bell has rung
   }
   header_.conductor_asleep.store(0, std::memory_order_seq_cst);
   return true;
