@@ -374,6 +374,22 @@ def test_it_is_compiled_again_when_it_a_header_or_the_compilers_options_have_cha
     assert (found, compiles()) == ([3, 4, 5, 6, 6, 7], 6)
 
 
+def test_it_is_compiled_again_for_wishes_that_the_wrapper_reads_when_it_compiles_only(
+    compiles: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapper = tmp_path / "mpi" / "bin" / "mpicc"
+    wrapper.write_text(wrapper.read_text().replace("echo once", 'set -- "$@" $OMPI_CFLAGS; echo once'))
+    source = tmp_path / "it.c"
+    source.write_text("#ifndef VALUE\n#define VALUE 3\n#endif\nint main(void) { return VALUE; }\n")
+    found = [status(compiled(source, tmp_path))]
+    for wish in ("-DVALUE=4", "-DVALUE=5", "-DVALUE=4"):
+        monkeypatch.setenv("OMPI_CFLAGS", wish)
+        found.append(status(compiled(source, tmp_path)))
+    monkeypatch.delenv("OMPI_CFLAGS")
+    found.append(status(compiled(source, tmp_path)))
+    assert (found, compiles()) == ([3, 4, 5, 4, 3], 3)
+
+
 def test_where_the_cache_cannot_be_written_it_is_compiled_each_time(
     compiles: Callable[[], int], tmp_path: Path
 ) -> None:

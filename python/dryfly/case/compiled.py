@@ -69,10 +69,16 @@ def _place(command: list[str], mpi: MpiLibrary) -> Path | None:
     text = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if text.returncode != 0 or b".incbin" in text.stdout:
         return None
-    digest = hashlib.sha256("\0".join((*command, mpi.libmpi, _state(mpi.libmpi))).encode())
+    digest = hashlib.sha256("\0".join((*command, *_wishes(), mpi.libmpi, _state(mpi.libmpi))).encode())
     for part in (text.stderr, text.stdout):
         digest.update(b"\0" + part)
     return cache_folder() / "compiled" / digest.hexdigest()[:32]
+
+
+def _wishes() -> list[str]:
+    """What the wrappers read of the environment: options to compile and to link by are not in what they preprocess."""
+    ours = (name for name in os.environ if name.startswith(("OMPI_", "MPICH_", "I_MPI_")))
+    return [f"{name}={os.environ[name]}" for name in sorted(ours) if not name.startswith("OMPI_MCA_")]
 
 
 def _state(library: str) -> str:
