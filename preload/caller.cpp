@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "preload/export.hpp"
+#include "preload/loaded_part.hpp"
 #include "preload/real.hpp"
 
 namespace dryfly::preload {
@@ -54,14 +55,9 @@ struct Question {
 
 int look_into(dl_phdr_info* object, std::size_t, void* data) {
   auto* question = static_cast<Question*>(data);
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& part = object->dlpi_phdr[i];
-    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-    if (part.p_type != PT_LOAD || question->address < begin || question->address >= begin + part.p_memsz) continue;
-    question->real_time = object->dlpi_name != nullptr && is_real_time_library(object->dlpi_name);
-    return 1;
-  }
-  return 0;
+  if (part_with(*object, question->address) == nullptr) return 0;
+  question->real_time = object->dlpi_name != nullptr && is_real_time_library(object->dlpi_name);
+  return 1;
 }
 
 // One word per entry: the address, shifted, and the answer in the lowest bit. An entry is replaced as a whole, so

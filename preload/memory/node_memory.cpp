@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "preload/clock/software.hpp"
+#include "preload/loaded_part.hpp"
 #include "preload/memory/shared_copies.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
@@ -181,14 +182,13 @@ void replace(const Tables& tables, const ElfW(Rela) * entry, std::size_t bytes, 
 int look_into(dl_phdr_info* object, std::size_t, void* data) {
   const auto address = *static_cast<std::uintptr_t*>(data);
   const ElfW(Dyn)* dynamic = nullptr;
-  bool found = object->dlpi_name != nullptr && strstr(object->dlpi_name, "/libopen-pal") != nullptr;
+  const bool is_open_pal = object->dlpi_name != nullptr && strstr(object->dlpi_name, "/libopen-pal") != nullptr;
+  if (!is_open_pal && part_with(*object, address) == nullptr) return 0;
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const auto& part = object->dlpi_phdr[i];
-    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-    if (part.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
-    if (part.p_type == PT_LOAD && address >= begin && address < begin + part.p_memsz) found = true;
+    if (part.p_type == PT_DYNAMIC) dynamic = reinterpret_cast<const ElfW(Dyn)*>(object->dlpi_addr + part.p_vaddr);
   }
-  if (!found || dynamic == nullptr) return 0;
+  if (dynamic == nullptr) return 0;
   const Replacement wanted[] = {
       {"memcpy", reinterpret_cast<std::uintptr_t>(watched_memcpy)},
       {"memmove", reinterpret_cast<std::uintptr_t>(watched_memmove)},

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "preload/loaded_part.hpp"
 #include "preload/mpi/mpi_library.hpp"
 
 namespace dryfly::preload {
@@ -18,15 +19,11 @@ struct Search {
 
 int look_into(dl_phdr_info* object, std::size_t, void* data) {
   auto* search = static_cast<Search*>(data);
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const auto& part = object->dlpi_phdr[i];
-    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
-    if (part.p_type != PT_LOAD || search->address < begin || search->address >= begin + part.p_memsz) continue;
-    search->begin = begin;
-    search->end = begin + part.p_memsz;
-    return 1;
-  }
-  return 0;
+  const auto* const part = part_with(*object, search->address);
+  if (part == nullptr) return 0;
+  search->begin = object->dlpi_addr + part->p_vaddr;
+  search->end = search->begin + part->p_memsz;
+  return 1;
 }
 
 }  // namespace
