@@ -62,7 +62,8 @@ struct Herald {
 constinit Herald herald;
 alignas(64) char stack[16 * 1024];
 
-// A look costs whoever computes beside it a few microseconds of a processor, and as many when the conductor is woken.
+// A look takes a processor from somebody for a moment, and the conductor that it wakes does so again: not worth it for
+// less than this.
 constexpr std::uint64_t nap_min_ns = 100'000;
 // The conductor takes a rank for asleep whose process uses no processor time (conductor/watchdog.cpp).
 constexpr std::uint64_t nap_max_ns = 100'000'000;

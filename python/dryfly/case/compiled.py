@@ -1,7 +1,8 @@
 """A source file as PROGRAM: compiled by the wrapper of its MPI library, and kept in the user's cache.
 
 A kept program is found by all that makes it: the preprocessed text, with the headers in it, what the compiler says of
-itself and of its options, and the library. Fortran's modules are not in such a text, so Fortran is compiled each time.
+itself and of its options, the wrappers' variables and the library. Fortran's modules are not in such a text, so Fortran
+is compiled each time.
 """
 
 from __future__ import annotations
