@@ -6,7 +6,9 @@
 // Every client begins with a line of PMI-1. Its `init` says which version it speaks; the ranks of a job all speak one.
 //
 // A line of dryfly's own, `cmd=watched`, comes from the preload in front of all that MPI says. Without it an MPI talks
-// that the preload does not see: linked into the program, say. It would run in real time.
+// that the preload does not see: linked into the program, say. It would run in real time. And `cmd=left`, when
+// MPI_Finalize has come back: MPICH's own `finalize` comes as the process exits, and never from one that ends by _exit
+// or becomes another program.
 //
 // Left out: dynamic processes, and PMIx (launch/pmix.hpp).
 #pragma once

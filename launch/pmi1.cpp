@@ -64,6 +64,8 @@ void Pmi1::handle_command(int rank, std::string_view name, std::string_view line
     clients_.answer(rank, "cmd=finalize_ack rc=0\n");
   } else if (name == "watched") {
     clients_.watched(rank);
+  } else if (name == "left") {
+    clients_.finalise(rank);
   } else if (name == "abort") {
     clients_.abort(rank, number_field(line, "exitcode"));
   } else if (name == "get_maxes") {

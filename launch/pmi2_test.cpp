@@ -55,6 +55,14 @@ TEST_CASE("PMI-2 begins with PMI-1's handshake, and then each message says its l
   CHECK(server.phase(1) == PmiServer::Phase::finalised);
 }
 
+TEST_CASE("the preload's word that a rank has left MPI is a line among messages") {
+  PmiServer server("job", {0, 0, 1});
+  begin_all(server, 2);
+  CHECK(ask(server, 1, "cmd=left\n").empty());
+  CHECK(server.phase(1) == PmiServer::Phase::finalised);
+  CHECK(ask(server, 1, "cmd=finalize;") == framed("cmd=finalize-response;rc=0;"));
+}
+
 TEST_CASE("attributes of the job are where its ranks are and how many there are") {
   PmiServer server("job", {0, 0, 1});
   begin_all(server, 1);

@@ -134,6 +134,17 @@ TEST_CASE("an MPI that begins without the preload's word is noted, the first one
   CHECK(server.unwatched() == 2);
 }
 
+TEST_CASE("who says that it has left MPI has ended as it should, whether or not a finalize follows") {
+  PmiServer server("job", {0, 1});
+  server.receive(0, "cmd=watched\ncmd=init pmi_version=1 pmi_subversion=1\n");
+  taken(server, 0);
+  CHECK(ask(server, 0, "cmd=left\n").empty());
+  CHECK(server.phase(0) == PmiServer::Phase::finalised);
+  CHECK(ask(server, 0, "cmd=finalize\n") == "cmd=finalize_ack rc=0\n");
+  CHECK(server.phase(0) == PmiServer::Phase::finalised);
+  CHECK(server.phase(1) == PmiServer::Phase::untouched);
+}
+
 TEST_CASE("published names are found until they are withdrawn") {
   PmiServer server("job", {0, 1});
   CHECK(ask(server, 0, "cmd=lookup_name service=ocean\n") == "cmd=lookup_result rc=1 msg=service_not_found\n");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -45,11 +46,18 @@ void tell_launcher(const char* word, int code) {
   send_line(line);
 }
 
-void tell_pmi_server() {
-  const char* const descriptor = getenv("PMI_FD");
-  if (descriptor == nullptr || getenv("DRYFLY_RANK") == nullptr || getenv("DRYFLY_LAUNCH") != nullptr) return;
-  constexpr char line[] = "cmd=watched\n";
-  send(atoi(descriptor), line, sizeof line - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+void tell_pmi_server(PmiWord word) {
+  const char* const text = getenv("PMI_FD");
+  if (text == nullptr || getenv("DRYFLY_RANK") == nullptr || getenv("DRYFLY_LAUNCH") != nullptr) return;
+  static constinit struct stat before{};
+  const int descriptor = atoi(text);
+  struct stat now{};
+  if (fstat(descriptor, &now) != 0) return;
+  if (word == PmiWord::watched) before = now;
+  // Who has closed it may have opened something else by that number.
+  if (now.st_dev != before.st_dev || now.st_ino != before.st_ino) return;
+  const char* const line = word == PmiWord::watched ? "cmd=watched\n" : "cmd=left\n";
+  send(descriptor, line, strlen(line), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace dryfly::preload

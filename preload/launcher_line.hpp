@@ -8,8 +8,9 @@ namespace dryfly::preload {
 void tell_launcher(const char* word);
 void tell_launcher(const char* word, int code);
 
-// To dryfly-launch's PMI server where it serves this rank, before the MPI library speaks to it: launch/pmi.hpp says
-// why.
-void tell_pmi_server();
+// To dryfly-launch's PMI server where it serves this rank, before the MPI library speaks to it and when MPI_Finalize
+// has come back: launch/pmi.hpp says why.
+enum class PmiWord { watched, left };
+void tell_pmi_server(PmiWord word);
 
 }  // namespace dryfly::preload

@@ -76,7 +76,7 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
   watch_copies();
   set_mode(CallMode::outside);
   tell_launcher("initialised");
-  tell_pmi_server();
+  tell_pmi_server(PmiWord::watched);
   const int status = initialise();
   const bool joined = status == 0 && dryfly_self.attached.load(std::memory_order_acquire) != 0;
   // A session opens the network with its first communicator.
@@ -155,6 +155,11 @@ void close_kept_session() {
   if (keeps_session.exchange(false, std::memory_order_relaxed)) pmpi("Session_finalize", &kept_session);
 }
 
+void tell_of_end() {
+  tell_launcher("finalised");
+  tell_pmi_server(PmiWord::left);
+}
+
 // Leaves virtual time, and then the library.
 template <typename Finalise>
 int finalise_rank(Call by, Finalise finalise) {
@@ -166,7 +171,7 @@ int finalise_rank(Call by, Finalise finalise) {
   }
   const int status = finalise();
   close_kept_session();
-  tell_launcher("finalised");
+  tell_of_end();
   return status;
 }
 
@@ -184,7 +189,7 @@ void end_with_process() {
         .count;  // the program has not called it
   set_mode(CallMode::outside);
   close_kept_session();
-  tell_launcher("finalised");
+  tell_of_end();
 }
 
 // Called while the library comes up with the program's first session.
@@ -200,7 +205,7 @@ template <typename... Words>
 int through_tool(Tool& between, const char* name, int (*own)(Words...), bool (*seen)(), Words... words) {
   void* tool = between.function(name);
   if (tool == nullptr) return own(words...);
-  tell_pmi_server();
+  tell_pmi_server(PmiWord::watched);
   const int status = reinterpret_cast<int (*)(Words...)>(tool)(words...);
   if (status == 0 && dryfly_self.attached.load(std::memory_order_acquire) != 0 && !seen()) end_for_bypass(name, tool);
   return status;

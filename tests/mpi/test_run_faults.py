@@ -40,6 +40,21 @@ def test_a_failed_rank_ends_the_job_and_is_named(
     assert re.search(says, ended.stderr), ended.stderr
 
 
+# MPICH takes its leave of the process manager as the process exits, which these ways pass by.
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+@pytest.mark.parametrize("way", ["_exit", "quick_exit", "exec", "closed"])
+def test_behind_finalize_a_rank_may_leave_as_it_likes(way: str, library: str, dryfly: Dryfly) -> None:
+    source = ROOT / "programs" / "check" / "ends.c"
+    run = dryfly("run", "--machine", "testbed", "-N", "2", "--mpi", library, "--compute", "none", "--", source, way)
+    assert "ok ends\n" in run.succeeded().stdout
+
+
+def test_a_status_behind_finalize_is_the_run_s(dryfly: Dryfly, programs: Programs) -> None:
+    ended = dryfly(*_COMMAND, programs.check("ends.c"), "status3")
+    assert ended.exit_status == 3
+    assert re.search(r"rank \d on t\d \(pid \d+\) exited with status 3", ended.stderr), ended.stderr
+
+
 def test_a_rank_that_dies_behind_a_wrapper_script_is_seen(start: Start, programs: Programs, tmp_path: Path) -> None:
     script = tmp_path / "wrapped"
     script.write_text(f'#!/bin/sh\n"{programs.check("fault.c")}" "$@"\nsleep 60\n')
