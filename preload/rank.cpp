@@ -9,7 +9,9 @@
 
 #include <atomic>
 
+#include "preload/clock/common_clock.hpp"
 #include "preload/clock/compute.hpp"
+#include "preload/clock/ledger.hpp"
 #include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/real.hpp"
@@ -123,8 +125,24 @@ void pass_to(std::uint64_t at_ps) {
 
 }  // namespace
 
+namespace {
+
+void come_to(std::uint64_t at_ps) {
+  wait_for_clock(at_ps);
+  std::uint64_t now = instant();
+  if (now >= at_ps) return;  // by another thread, which has told of it
+  pass_to(at_ps);
+  while (now < at_ps && !dryfly_self.now_ps.compare_exchange_weak(now, at_ps, std::memory_order_relaxed)) {
+  }
+  publish();
+}
+
+}  // namespace
+
 void advance(std::uint64_t ps) {
   const std::uint64_t takes_ps = dryfly_self.duration_ps(ps);
+  if (others_may_call()) [[unlikely]]
+    return come_to(instant() + takes_ps);
   pass_to(instant() + takes_ps);
   dryfly_self.now_ps.fetch_add(takes_ps, std::memory_order_relaxed);
   publish();
@@ -132,12 +150,7 @@ void advance(std::uint64_t ps) {
 
 void advance_to(std::uint64_t wanted_ps) {
   if (wanted_ps <= instant()) return publish();
-  const std::uint64_t instant_ps = dryfly_self.noise.resume_ps(wanted_ps);
-  pass_to(instant_ps);
-  std::uint64_t at = instant();
-  while (at < instant_ps && !dryfly_self.now_ps.compare_exchange_weak(at, instant_ps, std::memory_order_relaxed)) {
-  }
-  publish();
+  come_to(dryfly_self.noise.resume_ps(wanted_ps));
 }
 
 std::uint64_t clock_read_cost_ps() {

@@ -91,7 +91,7 @@ ssize_t take(const Session& session, CompletionQueue& queue, void* buffer, std::
   session.channel().found(what_it_is(completion), completion.length, completion.block);
   bring_to_device(session, completion);
   take_one(queue);
-  session.channel().polls().begin_free_polls();
+  session.channel().polls().took();
   session.channel().charge(cost_ps);
   return 1;
 }
@@ -107,7 +107,7 @@ ssize_t pass_on_one(const Session& session, CompletionQueue& queue) {
   }
   // What has only come is no completion: its receive will be.
   if (completion.arrived == 0) record_completion(session.channel(), completion);
-  session.channel().polls().begin_free_polls();
+  session.channel().polls().took();
   bring_to_device(session, completion);
   session.channel().charge(completion.arrived != 0 ? session.channel().header().costs.received_ps
                                                    : cost_of(completion, session.channel().header().costs));
@@ -153,7 +153,7 @@ ssize_t read_error(fid_cq* fid, fi_cq_err_entry* entry, std::uint64_t) {
   entry->err_data_size = 0;
   bring_to_device(session, completion);
   take_one(queue);
-  session.channel().polls().begin_free_polls();
+  session.channel().polls().took();
   session.channel().charge(session.channel().header().costs.completion_ps);
   return 1;
 }

@@ -95,7 +95,7 @@ bool Gate::sleep(std::uint32_t ticket, long patience_ns) {
   for (bool patient = true; patient;) {
     const std::uint32_t seen = page_->released.load(std::memory_order_seq_cst);
     released = releases(seen, ticket);
-    if (released) break;
+    if (released || is_recalled()) break;
     payloads_.serve();
     payloads_.copy_early(events_);
     futex_wait(page_->released, seen, patience_ns != 0 ? patience_ns : nap_ns);
@@ -106,6 +106,14 @@ bool Gate::sleep(std::uint32_t ticket, long patience_ns) {
   }
   page_->asleep.store(0, std::memory_order_relaxed);
   return released;
+}
+
+bool Gate::is_recalled() {
+  const GateKind kind = page_->gate.kind;
+  const bool has_no_end =
+      (kind == GateKind::wait || kind == GateKind::wait_until) && page_->gate.deadline_ps == far_future;
+  return has_no_end && self_->threads.recall.load(std::memory_order_seq_cst) != 0 &&
+         self_->threads.recall.exchange(0) != 0;
 }
 
 void Gate::leave_if_job_is_over() const {

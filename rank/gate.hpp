@@ -52,6 +52,7 @@ class Gate {
   bool is_released(std::uint32_t ticket) const;
   void spin(std::uint32_t ticket);
   bool sleep(std::uint32_t ticket, long patience_ns);
+  bool is_recalled();
   void leave_if_job_is_over() const;
 
   wire::SegmentHeader* header_;

@@ -73,9 +73,9 @@ bool Polls::idle() {
   ++empty_;
   if (mode == CallMode::outside) return wait_outside();
   if (self_->has_threads()) {
-    self_->thread_waits.store(1, std::memory_order_seq_cst);
+    self_->threads.one_waits.store(1, std::memory_order_seq_cst);
     const bool found = wait_beside_threads();
-    self_->thread_waits.store(0, std::memory_order_seq_cst);
+    self_->threads.one_waits.store(0, std::memory_order_seq_cst);
     return found;
   }
   if (header_->served != 0 && mode == CallMode::unmarked) {
@@ -225,7 +225,7 @@ bool Polls::wait_beside_threads() {
   if (std::exchange(calls_seen_, calls) != calls) empty_ = 1;  // it has acted
   const std::uint64_t now = self_->now();
   const std::uint64_t deadline = now + (threaded_step_ps << at_most(empty_, threaded_doublings));
-  const std::uint64_t reach = self_->reach != nullptr ? self_->reach() : far_future;
+  const std::uint64_t reach = self_->threads.reach != nullptr ? self_->threads.reach() : far_future;
   if (reach >= deadline) return wait_until(GateKind::wait_until, deadline);
   empty_ = 1;
   if (reach > now) return wait_until(GateKind::wait_until, reach);

@@ -38,6 +38,11 @@ class Polls {
   bool take_free_poll();
   // The library has taken an event, or has acted: it gets its free polls again.
   void begin_free_polls() { free_ = copying_ = 0; }
+  // The library has taken a completion, by which others of the rank's threads may have what they wait for.
+  void took() {
+    begin_free_polls();
+    if (self_->has_threads() && self_->threads.took != nullptr) self_->threads.took();
+  }
   // A poll has found nothing in the ring. Comes back when it is certain that nothing is visible at this instant, which
   // costs one empty poll, or, where the call may wait (see CallMode), with the clock moved to the next event. True if
   // an event is now visible.

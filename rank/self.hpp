@@ -56,6 +56,18 @@ struct Telling {
   std::uint64_t (*hush)();
 };
 
+// Of a rank of which several threads call MPI. The functions are filled in by the preload.
+struct Threads {
+  // How far a thread that waits may move the clock for now (preload/clock/compute.hpp).
+  std::uint64_t (*reach)();
+  // The calling thread has taken what completes an operation (preload/clock/progress_rest.hpp).
+  void (*took)();
+  // 1 while one waits for an event.
+  std::atomic<std::uint32_t> one_waits;
+  // 1: one that waits for an event however late is to look again how it is to wait (preload/clock/ledger.hpp).
+  std::atomic<std::uint32_t> recall;
+};
+
 struct Self {
   std::uint32_t version;                 // wire::version
   std::atomic<std::uint32_t> attached;   // 1 once the provider has joined the run
@@ -79,10 +91,7 @@ struct Self {
   // Filled in by the preload once a communicator has a traffic class of its own (preload/mpi/communicator_class.hpp):
   // the class of a message with this tag, or `usual`.
   std::atomic<std::uint8_t (*)(std::uint64_t tag, std::uint8_t usual)> class_of_tag;
-  // Filled in by the preload: how far a thread that waits may move the clock for now (preload/clock/compute.hpp).
-  std::uint64_t (*reach)();
-  // 1 while a thread of a rank with several waits for an event (preload/clock/progress_rest.hpp).
-  std::atomic<std::uint32_t> thread_waits;
+  Threads threads;
   Telling telling;
   // Filled in by the preload once it wants to know what peeks look for.
   std::atomic<void (*)(std::uint64_t tag, std::uint64_t ignore)> peeked;

@@ -14,9 +14,12 @@
 #include <iterator>
 #include <utility>
 
+#include "preload/clock/common_clock.hpp"
 #include "preload/clock/compute_file.hpp"
 #include "preload/clock/herald.hpp"
 #include "preload/clock/ledger.hpp"
+#include "preload/clock/pending_waits.hpp"
+#include "preload/clock/progress_rest.hpp"
 #include "preload/clock/thread_states.hpp"
 #include "preload/mpi/mpi_calls.hpp"
 #include "preload/mpi/spin_lock.hpp"
@@ -140,8 +143,9 @@ std::uint64_t newly_computed_ps(std::uint64_t computed_ns, std::uint64_t told_ps
 
 void observe_measured(Observation observation) {
   const std::uint64_t told_ps = hush_herald();
+  const std::uint64_t began_ns = compute.gap_began_ns;
   const std::uint64_t now_ns = cpu_now_ns();
-  const std::uint64_t gap_ns = now_ns - compute.gap_began_ns;
+  const std::uint64_t gap_ns = now_ns - began_ns;
   if (looks.empty_ns != nullptr) {
     *looks.empty_ns++ = gap_ns;
     return;
@@ -152,7 +156,10 @@ void observe_measured(Observation observation) {
     advance(added_ps);
     writer.add(point_of(observation), added_ps);
   }
-  if (observation == Observation::within_gap) return let_tell(std::max(now_ns, compute.gap_began_ns + looking_ns));
+  if (observation == Observation::within_gap) {
+    const std::uint64_t left_out_ns = compute.gap_began_ns - began_ns;  // while the clock came to where the rank is
+    return let_tell(std::max(now_ns + left_out_ns, compute.gap_began_ns + looking_ns));
+  }
   looks.owed_ns = std::min(looking_ns - std::min(gap_ns, looking_ns), owed_most * looks.each_ns());
   wire::RankTimes& times = dryfly_self.page->times;
   times.measured_ns += computed_ns;
@@ -223,7 +230,8 @@ void measure_looks() {
 }  // namespace
 
 void open_compute() {
-  dryfly_self.reach = reach_beside_threads;
+  dryfly_self.threads.reach = reach_beside_threads;
+  dryfly_self.threads.took = note_getting_on;
   const wire::SegmentHeader& header = *dryfly_self.header;
   compute.mode =
       header.compute.mode == ComputeMode::model ? ComputeMode::none : header.compute.mode;  // preload/clock/work.cpp
@@ -267,8 +275,13 @@ void leave_out_since(std::uint64_t clock_ns) {
 constexpr std::uint64_t free_without_computing_ns = 100'000;
 constexpr std::uint64_t enough_within_mpi_ns = 10'000;
 
-// No thread of a program is longer without a processor, or a library does not do what is thought of it here.
-constexpr std::uint64_t patience_ns = 1'000'000'000;
+// By how much the clock moves for what a thread computes beside another one that waits in MPI.
+std::uint64_t computed_beside_ps(std::uint64_t cpu_ns) {
+  constexpr std::uint64_t as_it_is_ppm = 1'000'000;
+  const std::uint64_t free_ns = compute.mode == ComputeMode::none ? free_without_computing_ns : 0;
+  return scaled_ps(cpu_ns > free_ns ? cpu_ns - free_ns : 0,
+                   compute.factor_ppm != 0 ? compute.factor_ppm : as_it_is_ppm);
+}
 
 // A thread that computes while another one waits in MPI. What it computes counts from the first time that anybody waits
 // beside it: it need not read its clock for that. Where the clock has gone further than that, by what the thread itself
@@ -291,13 +304,7 @@ struct Beside {
     base_ps = now;
   }
   std::uint64_t used_ns(std::uint64_t cpu_ns) const { return cpu_ns > base_ns ? cpu_ns - base_ns : 0; }
-  std::uint64_t come_to_ps(std::uint64_t cpu_ns) const {
-    constexpr std::uint64_t as_it_is_ppm = 1'000'000;
-    const std::uint64_t free_ns = compute.mode == ComputeMode::none ? free_without_computing_ns : 0;
-    const std::uint64_t used = used_ns(cpu_ns);
-    return base_ps +
-           scaled_ps(used > free_ns ? used - free_ns : 0, compute.factor_ppm != 0 ? compute.factor_ppm : as_it_is_ppm);
-  }
+  std::uint64_t come_to_ps(std::uint64_t cpu_ns) const { return base_ps + computed_beside_ps(used_ns(cpu_ns)); }
 };
 constinit Beside beside;
 constinit SpinLock beside_lock;
@@ -306,17 +313,25 @@ constinit SpinLock beside_lock;
 void observe_beside() {
   if (const std::uint64_t told_ps = dismiss_herald(); told_ps > instant()) advance_to(told_ps);
   if (compute.mode != ComputeMode::measured || !dryfly_self.has_threads()) return;
-  const SpinLock::Hold hold(beside_lock);
-  if (beside.from.thread != thread_id() || thread_inside_mpi(thread_id())) return;
-  advance_to(beside.come_to_ps(cpu_now_ns()));
-  beside.from = {};
+  std::uint64_t come_to_ps = 0;
+  {
+    const SpinLock::Hold hold(beside_lock);
+    if (beside.from.thread != thread_id() || thread_inside_mpi(thread_id())) return;
+    come_to_ps = beside.come_to_ps(cpu_now_ns());
+    beside.from = {};
+  }
+  advance_to(come_to_ps);
 }
 
-std::uint64_t reach_beside_threads() {
-  note_look();
-  const SpinLock::Hold hold(beside_lock);
-  const std::uint64_t now = instant();
-  const Beside::From present{running_thread(has_looked_in_vain), gap.count.load(std::memory_order_relaxed),
+namespace {
+
+bool is_left_out(pid_t thread, std::uint64_t) {
+  return has_looked_in_vain(thread) || PendingWait::is_of_clock_only(thread);
+}
+
+// How far those that compute have come.
+std::uint64_t reach_beside_running(std::uint64_t now) {
+  const Beside::From present{running_thread(is_left_out, 0), gap.count.load(std::memory_order_relaxed),
                              dryfly_self.page->event_tail.load(std::memory_order_relaxed),
                              dryfly_self.page->call_count.load(std::memory_order_relaxed)};
   const std::uint64_t cpu_ns = present.thread != 0 ? thread_cpu_ns(present.thread) : 0;
@@ -324,13 +339,35 @@ std::uint64_t reach_beside_threads() {
     beside.count_from(cpu_ns, now);
     beside.since_ns = real::now_ns(CLOCK_MONOTONIC);
   }
-  if (another_is_to_look() && real::now_ns(CLOCK_MONOTONIC) - beside.since_ns < patience_ns) return now;
+  if (another_is_to_look() && real::now_ns(CLOCK_MONOTONIC) - beside.since_ns < clock_patience_ns) return now;
   if (present.thread == 0) return wire::far_future;
   if (thread_inside_mpi(present.thread) && beside.used_ns(cpu_ns) >= enough_within_mpi_ns) return wire::far_future;
   const std::uint64_t reach = beside.come_to_ps(cpu_ns);
   if (reach >= now) return reach;
   beside.count_from(cpu_ns, now);
   return now;
+}
+
+// A thread whose instant has come goes on before the clock does.
+bool is_to_go_on(std::uint64_t asked_ps, std::uint64_t now) {
+  static std::uint64_t since_ns = 0;
+  static std::uint64_t of_ps = 0;
+  if (asked_ps > now) return false;
+  const std::uint64_t now_ns = real::now_ns(CLOCK_MONOTONIC);
+  if (std::exchange(of_ps, asked_ps) != asked_ps) since_ns = now_ns;
+  return now_ns - since_ns < clock_patience_ns;
+}
+
+}  // namespace
+
+std::uint64_t reach_beside_threads() {
+  note_look();
+  const SpinLock::Hold hold(beside_lock);
+  const std::uint64_t now = instant();
+  const std::uint64_t asked_ps = asked_by_others();
+  if (is_to_go_on(asked_ps, now)) return now;
+  const std::uint64_t reach = reach_beside_running(now);
+  return asked_ps > now ? std::min(asked_ps, reach) : reach;
 }
 
 void observe_compute(Observation observation) {
@@ -345,6 +382,17 @@ void observe_compute(Observation observation) {
     observe_replayed(observation);
   }
   pass_point(observation);
+}
+
+bool another_comes_before(std::uint64_t at_ps) {
+  if (!others_have_left_mpi()) return false;
+  const auto is_elsewhere = [](pid_t thread, std::uint64_t until_ps) {
+    const auto left = left_mpi(thread);
+    if (!left || PendingWait::is_of_clock_only(thread)) return true;
+    const std::uint64_t cpu_ns = thread_cpu_ns(thread);
+    return left->at_ps + computed_beside_ps(cpu_ns - std::min(cpu_ns, left->cpu_ns)) >= until_ps;
+  };
+  return running_thread(is_elsewhere, at_ps) != 0;
 }
 
 bool leave_gap() {

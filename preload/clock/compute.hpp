@@ -9,7 +9,8 @@
 // what it has too many of adds nothing. Left out: computing of helper threads (OpenMP).
 //
 // A thread that waits in MPI beside one that computes moves the clock too. It goes no further than that one has come by
-// its CPU time, and what it has moved is not added again at the end of the main thread's gap.
+// its CPU time, and what it has moved is not added again at the end of the main thread's gap. What the one that
+// computes adds itself at a point of observation the clock comes to as preload/clock/common_clock.hpp says.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +39,8 @@ std::uint64_t computing_clock_ns();
 void leave_out_since(std::uint64_t clock_ns);
 // Ends the gap where the calling thread is the main thread and in one; says whether it was.
 bool leave_gap();
+// Has another thread, which has called MPI before and runs outside it now, not come to that instant by its CPU time?
+bool another_comes_before(std::uint64_t at_ps);
 // How far a thread that waits in MPI may move the clock: by what another one has computed that runs or only lacks a
 // processor, or as far as it likes where all others sleep.
 std::uint64_t reach_beside_threads();

@@ -1,5 +1,8 @@
 #include "preload/clock/ledger.hpp"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -12,6 +15,8 @@
 #include "preload/mpi/call_record.hpp"
 #include "preload/mpi/spin_lock.hpp"
 #include "preload/rank.hpp"
+#include "preload/real.hpp"
+#include "wire/futex.hpp"
 
 namespace dryfly::preload {
 
@@ -26,22 +31,29 @@ struct Ledger {
   std::uint32_t active_in[4] = {};       // by CallMode
   std::uint64_t changed_ps = 0;          // when `active` last left or reached 0
   std::uint64_t waited_ps = 0;           // Self::waited_ps then
-  bool concurrent_calls_allowed = false;
+  Callers callers = Callers::main_thread;
 };
 constinit Ledger ledger;
 
-// The threads of Ledger::active, where there are several. `looked`: how much of the rank's events there was when it
-// last looked for some in vain, plus `some_events`; `not_yet` if it may have found one or has not looked.
+// The threads that call MPI, where there are several. `looked`: how much of the rank's events there was when it last
+// looked for some in vain, plus `some_events`; `not_yet` if it may have found one or has not looked.
 struct Visitor {
   std::atomic<pid_t> thread{0};  // 0: free
+  std::atomic<bool> inside{false};
   std::atomic<std::uint64_t> looked{0};
   std::uint64_t at_last_round = 0;
+  std::atomic<std::uint64_t> left_ps{0};
+  std::atomic<std::uint64_t> left_cpu_ns{0};
 };
 constexpr std::uint64_t not_yet = 0;
 constexpr std::uint64_t some_events = 1;
 constinit Visitor visitors[64];
 __attribute__((tls_model("initial-exec"))) thread_local constinit Visitor* own_place = nullptr;
-std::atomic<bool> library_offers{false};  // whoever waits in it offers it to others between two looks
+
+bool is_inside(const Visitor& visitor) { return visitor.inside.load(); }
+Visitor* place_inside() { return own_place != nullptr && is_inside(*own_place) ? own_place : nullptr; }
+std::atomic<bool> others_have_called{false};  // beside the main thread, where all do so in turn
+std::atomic<bool> library_offers{false};      // whoever waits in it offers it to others between two looks
 constinit SpinLock ledger_lock;
 
 // Where threads are in calls of different modes, the one that must not jump decides.
@@ -58,26 +70,46 @@ std::uint64_t events_now() { return dryfly_self.page->event_tail.load() + some_e
 
 // Who comes to the same place of its loop for the second time has looked between, and found nothing to go on with.
 void note_round() {
-  if (own_place == nullptr) return;
+  Visitor* const own = place_inside();
+  if (own == nullptr) return;
   const std::uint64_t now = events_now();
-  own_place->looked.store(std::exchange(own_place->at_last_round, now) == now ? now : not_yet);
+  own->looked.store(std::exchange(own->at_last_round, now) == now ? now : not_yet);
+}
+
+// A thread keeps its place; those of threads that are gone are free again.
+Visitor* find_place() {
+  for (Visitor& each : visitors) {
+    const pid_t thread = each.thread.load(std::memory_order_relaxed);
+    if (thread == 0 || (!is_inside(each) && syscall(SYS_tgkill, getpid(), thread, 0) != 0)) return &each;
+  }
+  return nullptr;
 }
 
 void take_place() {
-  if (!dryfly_self.has_threads()) return;
-  for (Visitor& each : visitors) {
-    if (each.thread.load(std::memory_order_relaxed) != 0) continue;
-    each.looked.store(not_yet, std::memory_order_relaxed);
-    each.at_last_round = not_yet;
-    each.thread.store(thread_id(), std::memory_order_release);
-    own_place = &each;
-    return;
+  const bool may_matter = ledger.callers == Callers::all_in_turn && !on_main_thread();
+  if (!dryfly_self.has_threads() && !may_matter) return;
+  if (may_matter) others_have_called.store(true, std::memory_order_relaxed);
+  if (own_place == nullptr) {
+    own_place = find_place();
+    if (own_place == nullptr) return;
+    own_place->thread.store(thread_id(), std::memory_order_release);
   }
+  own_place->looked.store(not_yet, std::memory_order_relaxed);
+  own_place->at_last_round = not_yet;
+  own_place->inside.store(true, std::memory_order_release);
 }
 
 void leave_place() {
-  if (own_place != nullptr) own_place->thread.store(0, std::memory_order_release);
-  own_place = nullptr;
+  Visitor* const own = place_inside();
+  if (own == nullptr) return;
+  own->left_ps.store(instant(), std::memory_order_relaxed);
+  own->left_cpu_ns.store(real::now_ns(CLOCK_THREAD_CPUTIME_ID), std::memory_order_relaxed);
+  own->inside.store(false, std::memory_order_release);
+}
+
+void note_several_threads() {
+  dryfly_self.thread_multiple.store(1, std::memory_order_relaxed);
+  dryfly_self.page->times.several_threads = 1;
 }
 
 void close_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, std::uint64_t now, std::uint64_t bytes) {
@@ -106,20 +138,29 @@ void close_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
 
 }  // namespace
 
-void open_ledger(bool concurrent_calls_allowed) {
+void open_ledger(Callers callers) {
   const SpinLock::Hold hold(ledger_lock);
-  ledger.concurrent_calls_allowed = concurrent_calls_allowed;
+  ledger.callers = callers;
   ledger.changed_ps = instant();
   ledger.waited_ps = dryfly_self.waited_ps.load(std::memory_order_relaxed);
+}
+
+bool others_may_call() {
+  return dryfly_self.has_threads() || (others_have_called.load(std::memory_order_relaxed) && on_main_thread());
+}
+
+void let_several_threads_wait() {
+  if (dryfly_self.has_threads()) return;
+  const SpinLock::Hold hold(ledger_lock);
+  note_several_threads();
+  dryfly_self.threads.recall.store(1, std::memory_order_seq_cst);
+  wire::futex_wake(dryfly_self.page->released);
 }
 
 std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
   const SpinLock::Hold hold(ledger_lock);
   wire::RankPage& page = *dryfly_self.page;
-  if (ledger.concurrent_calls_allowed && program_has_threads()) {
-    dryfly_self.thread_multiple.store(1, std::memory_order_relaxed);
-    page.times.several_threads = 1;
-  }
+  if (ledger.callers == Callers::several && program_has_threads()) note_several_threads();
   const std::uint64_t now = instant();
   if (ledger.active.load(std::memory_order_relaxed) == 0) {
     page.times.computing_ps += now - ledger.changed_ps;
@@ -156,7 +197,21 @@ void note_call(std::uint32_t index) {
 }
 
 bool thread_inside_mpi(pid_t id) {
-  return std::ranges::any_of(visitors, [&](const Visitor& each) { return each.thread.load() == id; });
+  return std::ranges::any_of(visitors,
+                             [&](const Visitor& each) { return each.thread.load() == id && is_inside(each); });
+}
+
+std::optional<LeftMpi> left_mpi(pid_t id) {
+  for (const Visitor& each : visitors) {
+    if (each.thread.load() != id || is_inside(each)) continue;
+    return LeftMpi{each.left_ps.load(), each.left_cpu_ns.load()};
+  }
+  return std::nullopt;
+}
+
+bool others_have_left_mpi() {
+  return std::ranges::any_of(
+      visitors, [](const Visitor& each) { return each.thread.load() != 0 && &each != own_place && !is_inside(each); });
 }
 
 void note_offer() {
@@ -170,15 +225,16 @@ void note_look() {
 
 bool has_looked_in_vain(pid_t id) {
   const std::uint64_t now = events_now();
-  return std::ranges::any_of(
-      visitors, [&](const Visitor& each) { return each.thread.load() == id && each.looked.load() == now; });
+  return std::ranges::any_of(visitors, [&](const Visitor& each) {
+    return each.thread.load() == id && is_inside(each) && each.looked.load() == now;
+  });
 }
 
 bool another_is_to_look() {
   if (!library_offers.load(std::memory_order_relaxed)) return false;
   const std::uint64_t now = events_now();
   return std::ranges::any_of(visitors, [&](const Visitor& each) {
-    return &each != own_place && each.thread.load() != 0 && each.looked.load() != now;
+    return &each != own_place && is_inside(each) && each.looked.load() != now;
   });
 }
 

@@ -5,19 +5,29 @@
 //
 // Self::thread_multiple is set when a call begins in a program that may call MPI from several threads and has made
 // some. Being allowed to is not enough: mpi4py always asks for MPI_THREAD_MULTIPLE, and a process with one thread
-// is repeatable. A thread that is in a call cannot start another one, so looking on entry is early enough.
+// is repeatable. A thread that is in a call cannot start another one, so looking on entry is early enough. Where calls
+// have to be in turn it is set once that matters, by let_several_threads_wait().
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "rank/self.hpp"
 
 namespace dryfly::preload {
 
-// Starts the accounts at the present instant. `concurrent_calls_allowed`: MPI_THREAD_MULTIPLE was granted.
-void open_ledger(bool concurrent_calls_allowed);
+// Which threads may call MPI, by what was granted: the main thread, all in turn (MPI_THREAD_SERIALIZED), or several at
+// a time.
+enum class Callers : std::uint8_t { main_thread, all_in_turn, several };
+// Starts the accounts at the present instant.
+void open_ledger(Callers callers);
+// May another thread than this one call MPI, and has one done so?
+bool others_may_call();
+// The main thread goes on while another one is at its calls, as MPI_THREAD_SERIALIZED allows: from now on a thread that
+// waits in MPI does so step by step.
+void let_several_threads_wait();
 
 // Enters call `index` of mpi_calls.def; returns the instant.
 std::uint64_t enter_call(std::uint32_t index, rank::CallMode mode);
@@ -34,6 +44,13 @@ void note_call(std::uint32_t index);
 std::uint32_t threads_inside_mpi();
 // Is this one, by the kernel's number? For all but the first 64 of them no is the answer.
 bool thread_inside_mpi(pid_t id);
+// Where a thread that has called MPI, and is outside now, has left it: the clock, and its own CPU clock.
+struct LeftMpi {
+  std::uint64_t at_ps;
+  std::uint64_t cpu_ns;
+};
+std::optional<LeftMpi> left_mpi(pid_t id);
+bool others_have_left_mpi();
 // The calling thread, which waits in MPI, lets others have the library for now, or finds no event: who does so twice
 // has looked between whether it can go on. Where a library makes offers only these count.
 void note_offer();

@@ -3,13 +3,18 @@
 // such a place is found by its thread being gone.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 namespace dryfly::preload {
 
 class PendingWait {
  public:
-  explicit PendingWait(std::uint64_t deadline_ps);
+  // A wait for the clock alone, by a thread that could go on (preload/clock/common_clock.hpp), or one of the program's.
+  enum class Form : std::uint8_t { of_program, of_clock_only };
+
+  explicit PendingWait(std::uint64_t deadline_ps, Form form = Form::of_program);
   ~PendingWait();
   PendingWait(const PendingWait&) = delete;
   PendingWait& operator=(const PendingWait&) = delete;
@@ -18,6 +23,10 @@ class PendingWait {
   bool is_first() const;
   // Has another thread come out of a timed wait since this was last asked, or since this wait began?
   bool another_came_out();
+  // The earliest deadline of all; wire::far_future if there is none.
+  static std::uint64_t earliest();
+  // Does the thread wait for the clock alone?
+  static bool is_of_clock_only(pid_t thread);
 
  private:
   std::uint64_t deadline_ps_;

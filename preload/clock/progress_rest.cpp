@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #include "preload/mpi/loaded_code.hpp"
 #include "preload/rank.hpp"
@@ -20,13 +21,16 @@ bool is_open_mpi(const void* return_address) {
 }
 
 std::atomic<std::uint32_t> news{0};
-std::atomic<std::uint32_t> resting{0};      // threads
-std::atomic<std::uint64_t> events_seen{0};  // taken from the ring, when a turn of the loop last ended
+std::atomic<std::uint32_t> resting{0};  // threads
 
 // The loop also looks for what is not the network's (PMIx), now and then.
 constexpr long rest_ns = 10'000'000;
 
-bool another_waits() { return dryfly_self.thread_waits.load(std::memory_order_seq_cst) != 0; }
+bool another_waits() { return dryfly_self.threads.one_waits.load(std::memory_order_seq_cst) != 0; }
+
+// Since its last turn that found nothing this thread has taken a completion, or copied: what others rest for may be
+// complete by that, but not before it has come round again.
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool has_got_on = false;
 
 // Up to the thread's last look what it waits for had not come. What is news since then it has still to look for.
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::uint32_t news_looked_for = 0;
@@ -38,6 +42,8 @@ void rest() {
 }
 
 }  // namespace
+
+void note_getting_on() { has_got_on = true; }
 
 void end_rests() {
   if (!dryfly_self.has_threads()) return;
@@ -51,8 +57,7 @@ bool rests_in_progress(const void* return_address) {
     return false;
   }
   if (!dryfly_self.has_threads()) return true;
-  const std::uint64_t taken = dryfly_self.page->event_tail.load(std::memory_order_relaxed);
-  if (events_seen.exchange(taken, std::memory_order_relaxed) != taken) end_rests();
+  if (std::exchange(has_got_on, false)) end_rests();
   if (news_looked_for == news.load(std::memory_order_seq_cst) && another_waits()) rest();
   news_looked_for = news.load(std::memory_order_seq_cst);
   return true;

@@ -15,5 +15,8 @@ bool rests_in_progress(const void* return_address);
 
 // What a thread rests for may have come.
 void end_rests();
+// The calling thread has taken a completion, whoever had its event from the ring, or has copied: what comes of it
+// others are told when it has found nothing more.
+void note_getting_on();
 
 }  // namespace dryfly::preload

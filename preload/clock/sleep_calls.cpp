@@ -20,7 +20,7 @@ bool is_valid(const timespec* time) { return time != nullptr && time->tv_nsec >=
 void sleep_until(std::uint64_t deadline_ps) {
   TimedWait wait(deadline_ps, EndedBy::time_only);
   do {
-    if (wait.slice_ns() > 0) real::nap_ns(wait.slice_ns());
+    wait.rest();
   } while (wait.go_on());
 }
 

@@ -76,14 +76,16 @@ bool runs(const Thread& thread) {
 
 }  // namespace
 
-pid_t running_thread(bool (*left_out)(pid_t id)) {
+pid_t running_thread() {
+  return running_thread([](pid_t, std::uint64_t) { return false; }, 0);
+}
+
+pid_t running_thread(bool (*left_out)(pid_t id, std::uint64_t argument), std::uint64_t argument) {
   if (__libc_single_threaded) return 0;
   const SpinLock::Hold hold(lock);
   if (has_new.load() || ++questions > questions_max) list_threads();
   for (const Thread& each : known) {
-    if (each.id == 0 || each.id == thread_id() || each.id == herald_thread() ||
-        (left_out != nullptr && left_out(each.id)))
-      continue;
+    if (each.id == 0 || each.id == thread_id() || each.id == herald_thread() || left_out(each.id, argument)) continue;
     if (runs(each)) return each.id;
   }
   return 0;

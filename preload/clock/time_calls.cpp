@@ -13,6 +13,7 @@
 #include <atomic>
 
 #include "preload/caller.hpp"
+#include "preload/clock/common_clock.hpp"
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/linked_clock.hpp"
@@ -40,12 +41,26 @@ void note_reading(std::uint64_t at_ps) {
   last_ps = at_ps;
 }
 
+// Each reading beside a thread that waits in MPI is a hand-over to that one. So a thread that does nothing but read is
+// led in larger steps after a while, as one that does nothing but test is (rank/polls.cpp).
+std::uint64_t cost_beside_mpi_ps() {
+  constexpr std::uint32_t readings_before_stepping = 64;
+  constexpr std::uint64_t step_ps = 1'000'000;
+  static constinit std::uint32_t in_a_row = 0;
+  static constinit std::uint64_t last_ps = 0;
+  const std::uint64_t now = instant();
+  in_a_row = now - last_ps < 2 * step_ps ? in_a_row + 1 : 0;
+  last_ps = now;
+  if (in_a_row < readings_before_stepping) return clock_read_cost_ps();
+  return step_ps;
+}
+
 // The instant that a reading shows. A helper thread that reads while the rank is inside MPI costs nothing: the call
 // moves the clock, and the number of such readings depends on the real scheduler.
 std::uint64_t read_instant() {
   if (on_main_thread() || !inside_mpi()) {
     observe_compute(Observation::within_gap);
-    advance(clock_read_cost_ps());
+    advance(another_moves_clock() ? cost_beside_mpi_ps() : clock_read_cost_ps());
     if (on_main_thread()) note_reading(instant());
   }
   return instant();

@@ -12,7 +12,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "preload/caller.hpp"
+#include "preload/clock/common_clock.hpp"
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/thread_states.hpp"
@@ -26,6 +30,7 @@ namespace {
 constexpr std::uint64_t shortest_slice_ns = 200'000;
 constexpr std::uint64_t longest_slice_ns = 16'000'000;
 constexpr std::uint64_t endless_slice_ns = 500'000'000;
+constexpr std::uint64_t slice_beside_mpi_ns = 1'000'000;
 
 // Does a thread stand at this mutex? Its word is the futex on which glibc lets it wait. The kernel counts those that it
 // moves from one futex to another, here to the same; if the word changes meanwhile, somebody has just come.
@@ -57,6 +62,21 @@ TimedWait::TimedWait(std::uint64_t deadline_ps, EndedBy ended_by, std::uint64_t 
   if (slice_ns_ > requested_ns_) slice_ns_ = requested_ns_;
   if (on_served_fabric()) slice_ns_ = requested_ns_;
   if (deadline_ps_ == wire::far_future) slice_ns_ = endless_slice_ns;
+}
+
+void TimedWait::begin_again(std::uint64_t now) {
+  began_ns_ = real::now_ns(CLOCK_MONOTONIC);
+  used_ns_ = real::now_ns(CLOCK_PROCESS_CPUTIME_ID);
+  requested_ns_ = (deadline_ps_ - now) / 1000;
+}
+
+void TimedWait::rest() const {
+  if (slice_ns_ == 0) return;
+  if (another_moves_clock()) {
+    rest_for_clock(deadline_ps_, slice_ns_);
+  } else {
+    real::nap_ns(slice_ns_);
+  }
 }
 
 timespec TimedWait::slice_end(clockid_t clock) const {
@@ -93,6 +113,13 @@ bool TimedWait::go_on(pthread_mutex_t* held) {
     if (over) advance_to(deadline_ps_);
     slice_ns_ = over ? 0 : requested_ns_ - elapsed;
     return !over;
+  }
+  if (clock_is_shared(deadline_ps_) && another_moves_clock() && elapsed < std::max(requested_ns_, clock_patience_ns)) {
+    const std::uint64_t now = instant();
+    if (now >= deadline_ps_) return false;
+    if (std::exchange(seen_ps_, now) != now) begin_again(now);
+    slice_ns_ = std::clamp(slice_ns_ * 2, shortest_slice_ns, slice_beside_mpi_ns);
+    return true;
   }
   const bool another_can_run = running_thread() != 0 || (held != nullptr && is_awaited(held));
   const bool over = is_over(elapsed, another_can_run);

@@ -12,6 +12,8 @@
 //  - A helper thread does not own the clock. Its wait is over when the rank's clock has come to the deadline, or when
 //    the same time has passed for real. If the rank is not inside MPI and no other thread can run, all are waiting
 //    for this one, and it moves the clock itself.
+//  - While another thread waits in MPI, that one moves the clock, and the wait lasts until it has come to the deadline
+//    (preload/clock/common_clock.hpp).
 // On a served fabric (dryfly serve) every wait lasts as long as asked, for real, and then the clock moves by as much.
 // A deadline that no run lives to see (far_future) never comes: such a wait ends by what it waits for. Waits of the MPI
 // library are not touched, and neither are system calls made without the C library, pthread_timedjoin_np and
@@ -35,6 +37,8 @@ class TimedWait {
   // `first_slice_ns`: the length of the first attempt where another thread might act; without one it is 0.
   TimedWait(std::uint64_t deadline_ps, EndedBy ended_by, std::uint64_t first_slice_ns = 0);
 
+  // Waits for the next attempt where nothing but time ends the wait.
+  void rest() const;
   // The real time for which the next attempt may wait.
   std::uint64_t slice_ns() const { return slice_ns_; }
   int slice_ms() const { return static_cast<int>(slice_ns_ / 1'000'000); }
@@ -49,13 +53,16 @@ class TimedWait {
   bool go_on(pthread_mutex_t* held = nullptr);
 
  private:
+  // The clock has moved: what is left of the wait counts from now on.
+  void begin_again(std::uint64_t now);
   bool is_over(std::uint64_t elapsed_ns, bool another_can_run) const;
   bool nobody_else_acts(bool another_can_run);
 
   std::uint64_t deadline_ps_;
   std::uint64_t requested_ns_;
-  std::uint64_t began_ns_;  // real
-  std::uint64_t used_ns_;   // processor time of all threads at the beginning
+  std::uint64_t began_ns_;     // real
+  std::uint64_t used_ns_;      // processor time of all threads at the beginning
+  std::uint64_t seen_ps_ = 0;  // the clock, moved by another thread
   std::uint64_t slice_ns_;
   bool main_;
   std::uint8_t looks_;

@@ -22,6 +22,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "preload/clock/common_clock.hpp"
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/progress_rest.hpp"
 #include "preload/export.hpp"
@@ -97,6 +98,7 @@ void end_turn() {
   turns.fetch_add(1);
   if (offering.load() != 0) wake_those_who_offer();
   end_rests();
+  tell_those_who_ask();
 }
 
 }  // namespace dryfly::preload

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "preload/clock/progress_rest.hpp"
 #include "preload/clock/software.hpp"
 #include "preload/loaded_part.hpp"
 #include "preload/memory/shared_copies.hpp"
@@ -48,6 +49,7 @@ bool find_piece(const void* address, SharedPiece& found) {
 
 void charge_copy(const void* target, const void* source, std::size_t bytes) {
   dryfly_self.copies.store(dryfly_self.copies.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  note_getting_on();
   SharedPiece from{};
   SharedPiece to{};
   const bool reads = find_piece(source, from);

@@ -131,9 +131,9 @@ void end_for_bypass(const char* name, void* tool) {
 }
 
 const Constants& constants() {
-  static constexpr Constants mpich{0x44000000, -1, -2, -1, 3, 0x4000000, 0x1c000000};
-  static constexpr Constants standard{0x101, 1, -1, -2, 4096, 0x100, 0x130};
-  static Constants open_mpi{0, 1, -1, -1, 3, 0, 0};  // handles are addresses
+  static constexpr Constants mpich{0x44000000, -1, -2, -1, 3, 2, 0x4000000, 0x1c000000};
+  static constexpr Constants standard{0x101, 1, -1, -2, 4096, 2048, 0x100, 0x130};
+  static Constants open_mpi{0, 1, -1, -1, 3, 2, 0, 0};  // handles are addresses
   switch (abi()) {
     case Abi::standard:
       return standard;

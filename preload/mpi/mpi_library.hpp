@@ -56,6 +56,7 @@ struct Constants {
   long any_source;
   long any_tag;
   int thread_multiple;
+  int thread_serialized;
   long comm_null;
   long info_null;
 };

@@ -46,17 +46,22 @@ int pmpi(const char* name, Words... words) {
   return reinterpret_cast<int (*)(Words...)>(find_pmpi(name))(words...);
 }
 
+Callers callers_by(int provided) {
+  if (provided == constants().thread_multiple) return Callers::several;
+  return provided == constants().thread_serialized ? Callers::all_in_turn : Callers::main_thread;
+}
+
 void set_mode(CallMode mode) {
   dryfly_self.call_mode.store(static_cast<std::uint32_t>(mode), std::memory_order_relaxed);
 }
 
 // Begins the run if the library has joined it.
-void begin_run(Call by, bool thread_multiple) {
+void begin_run(Call by, Callers callers) {
   if (phase() != Phase::before || dryfly_self.attached.load(std::memory_order_acquire) == 0) return;
   dryfly_self.gate(GateKind::start);
   set_phase(Phase::running);
   note_call(static_cast<std::uint32_t>(by));
-  open_ledger(thread_multiple);
+  open_ledger(callers);
   open_compute();
   open_call_record();
   open_software();
@@ -65,9 +70,9 @@ void begin_run(Call by, bool thread_multiple) {
   begin_gap();
 }
 
-// MPI_Init and its like: `initialise` calls the library, `is_thread_multiple` says afterwards what it has granted.
-template <typename Initialise, typename IsThreadMultiple>
-int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_multiple) {
+// MPI_Init and its like: `initialise` calls the library, `callers` says afterwards what it has granted.
+template <typename Initialise, typename Granted>
+int initialise_rank(Call by, Initialise initialise, Granted callers) {
   const Nesting nesting;
   if (!nesting.outermost() || phase() == Phase::running) return initialise();
   require_expected_mpi();
@@ -85,7 +90,7 @@ int initialise_rank(Call by, Initialise initialise, IsThreadMultiple is_thread_m
     dryfly_self.first_requests = make_first_requests();
   }
   set_mode(CallMode::unmarked);
-  if (status == 0) begin_run(by, is_thread_multiple());
+  if (status == 0) begin_run(by, callers());
   return status;
 }
 
@@ -107,10 +112,9 @@ int call_within_run(Call by, Function function) {
 bool within_run() { return !Nesting::inside() && phase() == Phase::running; }
 
 // MPI_Init, where a session may have begun the run before.
-template <typename Initialise, typename IsThreadMultiple>
-int open_world(Call by, Initialise initialise, IsThreadMultiple is_thread_multiple) {
-  const int status =
-      within_run() ? call_within_run(by, initialise) : initialise_rank(by, initialise, is_thread_multiple);
+template <typename Initialise, typename Granted>
+int open_world(Call by, Initialise initialise, Granted callers) {
+  const int status = within_run() ? call_within_run(by, initialise) : initialise_rank(by, initialise, callers);
   if (status == 0) world.store(World::open, std::memory_order_relaxed);
   return status;
 }
@@ -215,13 +219,14 @@ int through_tool(Tool& between, const char* name, int (*own)(Words...), bool (*s
 // preload may be without (dryfly.mpi.preload).
 
 int own_init(int* argument_count, char*** arguments) {
-  return open_world(Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return false; });
+  return open_world(
+      Call::Init, [&] { return pmpi("Init", argument_count, arguments); }, [] { return Callers::main_thread; });
 }
 
 int own_init_thread(int* argument_count, char*** arguments, int required, int* provided) {
   return open_world(
       Call::Init_thread, [&] { return pmpi("Init_thread", argument_count, arguments, required, provided); },
-      [&] { return *provided == constants().thread_multiple; });
+      [&] { return callers_by(*provided); });
 }
 
 int own_session_init(long info, long error_handler, long* session) {
@@ -236,7 +241,7 @@ int own_session_init(long info, long error_handler, long* session) {
           if (opened == 0) keep_session(info, error_handler);
           return opened;
         },
-        [] { return true; });
+        [] { return Callers::several; });
   }
   if (status == 0) sessions.fetch_add(1, std::memory_order_relaxed);
   return status;

@@ -110,3 +110,24 @@ def test_threads_that_all_wait_at_once_each_go_on(family: str, on_node: str, dry
     built = Programs(tmp_path, mpi.select(family))
     job = ("--mpi", family, "-N", "2", "--ppn", "2", "--on-node", on_node, "--compute", "none", "--timeout", "100")
     assert dryfly("run", *job, "--", built(CHECK / "threads_rma.c")).succeeded().stdout == "ok\n"
+
+
+# The rank's clock ran ahead with the main thread, by up to milliseconds a message; a loop of long sleeps never ended.
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+@pytest.mark.parametrize(
+    ("way", "level", "on_node", "compute"),
+    [
+        ("short_sleeps", "multiple", "provider", "none"),
+        ("long_sleeps", "multiple", "shared", "none"),
+        ("timed_waits", "multiple", "provider", "none"),
+        ("readings", "multiple", "shared", "none"),
+        ("readings", "serialized", "shared", "none"),  # MPICH: was called a deadlock
+        ("computing", "multiple", "provider", "measured"),
+    ],
+)
+def test_messages_of_one_thread_take_their_time_whatever_the_main_thread_does(
+    way: str, level: str, on_node: str, compute: str, family: str, dryfly: Dryfly
+) -> None:
+    job = ("--mpi", family, "-N", "2", "--ppn", "2", "--on-node", on_node, "--compute", compute, "--timeout", "60")
+    run = dryfly("run", "--machine", "testbed", *job, "--", CHECK / "beside.c", way, level).succeeded()
+    assert "ok beside\n" in run.stdout
