@@ -1,5 +1,6 @@
 #include "preload/clock/common_clock.hpp"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -53,8 +54,9 @@ void rest_for_clock(std::uint64_t at_ps, std::uint64_t most_ns) {
   asking.fetch_sub(1);
 }
 
-void wait_for_clock(std::uint64_t at_ps) {
-  if (instant() >= at_ps || !clock_is_shared(at_ps)) return;
+namespace {
+
+void ask_for_clock(std::uint64_t at_ps) {
   const std::uint64_t clock_ns = on_main_thread() ? computing_clock_ns() : 0;
   {
     const PendingWait asked(at_ps, PendingWait::Form::of_clock_only);
@@ -64,6 +66,14 @@ void wait_for_clock(std::uint64_t at_ps) {
     }
   }
   leave_out_since(clock_ns);
+}
+
+}  // namespace
+
+void wait_for_clock(std::uint64_t at_ps) {
+  const int error = errno;
+  if (instant() < at_ps && clock_is_shared(at_ps)) ask_for_clock(at_ps);
+  errno = error;  // reading a clock changes none
 }
 
 std::uint64_t asked_by_others() {

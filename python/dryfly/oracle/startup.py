@@ -185,8 +185,9 @@ def getting(job: Job, rank: int) -> tuple[int, int]:
     return get + _ahead(job), len("cmd=get_result rc=0 value=\n") + _card(job, rank) + _ahead(job)
 
 
-def closing(job: Job) -> tuple[int, int]:
-    return len("cmd=finalize\n") + _ahead(job), len("cmd=finalize_ack rc=0\n") + _ahead(job)
+def closing(job: Job) -> Lines:
+    left = [(len("cmd=left\n"), 0)] if job.launcher == "dryfly" else []
+    return [*left, (len("cmd=finalize\n") + _ahead(job), len("cmd=finalize_ack rc=0\n") + _ahead(job))]
 
 
 def _tellers(job: Job) -> range:
@@ -206,7 +207,7 @@ def _with_pmi(job: Job, costs: Costs) -> dict[str, Part]:
     pairs = [_key(rank) + _card(job, rank) + len(" =") for rank in tellers]
     opened, puts = _of(opening(job), job.ranks), _of([putting(job, rank) for rank in tellers])
     waits, gets = _of([waiting(job)], job.ranks), _of([getting(job, rank) for rank in tellers], len(tellers))
-    closed = _of([closing(job)], job.ranks)
+    closed = _of(closing(job), job.ranks)
     steps = len(opening(job))
     if job.launcher == "dryfly":  # one server for all ranks, on one computer
         served = costs.serve * 2
