@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,18 @@ constinit SpinLock lock;
 Thread known[128];  // further ones are not seen
 std::uint32_t questions = 0;
 std::atomic<bool> has_new{true};
+
+// A thread that the program cancels is not to end here, with the lock.
+class NoCancellation {
+ public:
+  NoCancellation() { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NoCancellation() { pthread_setcancelstate(before_, nullptr); }
+  NoCancellation(const NoCancellation&) = delete;
+  NoCancellation& operator=(const NoCancellation&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
 
 Thread taken_over(pid_t id) {
   for (Thread& each : known) {
@@ -82,6 +95,7 @@ pid_t running_thread() {
 
 pid_t running_thread(bool (*left_out)(pid_t id, std::uint64_t argument), std::uint64_t argument) {
   if (__libc_single_threaded) return 0;
+  const NoCancellation whole;
   const SpinLock::Hold hold(lock);
   if (has_new.load() || ++questions > questions_max) list_threads();
   for (const Thread& each : known) {

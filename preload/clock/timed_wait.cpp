@@ -43,6 +43,13 @@ bool is_awaited(pthread_mutex_t* mutex) {
   return moved > 0 || (moved < 0 && errno == EAGAIN);
 }
 
+// What was computed before the wait comes first: its deadline must not be known while the clock comes to there.
+bool observe_on_main_thread() {
+  if (!on_main_thread()) return false;
+  observe_compute(Observation::within_gap);
+  return true;
+}
+
 }  // namespace
 
 bool waits_virtually(const void* caller) { return clock_is_virtual() && !lives_in_real_time(caller); }
@@ -51,11 +58,10 @@ TimedWait::TimedWait(std::uint64_t deadline_ps, EndedBy ended_by, std::uint64_t 
     : deadline_ps_(deadline_ps),
       began_ns_(real::now_ns(CLOCK_MONOTONIC)),
       used_ns_(real::now_ns(CLOCK_PROCESS_CPUTIME_ID)),
-      main_(on_main_thread()),
+      main_(observe_on_main_thread()),
       looks_(ended_by == EndedBy::others && !__libc_single_threaded ? 2 : 1),
       looks_left_(looks_),
       pending_(deadline_ps) {
-  if (main_) observe_compute(Observation::within_gap);
   const std::uint64_t now = instant();
   requested_ns_ = deadline_ps > now ? (deadline_ps - now) / 1000 : 0;
   slice_ns_ = main_ ? (__libc_single_threaded ? 0 : first_slice_ns) : shortest_slice_ns;
@@ -73,6 +79,7 @@ void TimedWait::begin_again(std::uint64_t now) {
 void TimedWait::rest() const {
   if (slice_ns_ == 0) return;
   if (another_moves_clock()) {
+    pthread_testcancel();  // as the nap is a point of cancellation
     rest_for_clock(deadline_ps_, slice_ns_);
   } else {
     real::nap_ns(slice_ns_);

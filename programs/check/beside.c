@@ -36,6 +36,18 @@ static void* talk(void* unused) {
 static void do_nothing(void) {}
 static void sleep_shortly(void) { usleep(300); }
 static void sleep_long(void) { usleep(200000); }
+static void sleep_hardly(void) { usleep(1); }
+static void* sleep_for_ever(void* unused) {
+  sleep(1000);
+  return unused;
+}
+static void cancel_a_sleeper(void) {
+  pthread_t sleeper;
+  REQUIRE(pthread_create(&sleeper, NULL, sleep_for_ever, NULL) == 0, "no thread");
+  usleep(20);
+  pthread_cancel(sleeper);
+  pthread_join(sleeper, NULL);
+}
 static void read_clock(void) { MPI_Wtime(); }
 static void compute(void) {
   volatile double x = 1;
@@ -58,8 +70,13 @@ static const struct {
   const char* name;
   void (*act)(void);
 } ways[] = {
-    {"short_sleeps", sleep_shortly}, {"long_sleeps", sleep_long},   {"readings", read_clock},
-    {"computing", compute},          {"timed_waits", wait_in_vain},
+    {"short_sleeps", sleep_shortly},
+    {"long_sleeps", sleep_long},
+    {"readings", read_clock},
+    {"tiny_sleeps", sleep_hardly},
+    {"cancelled_sleeps", cancel_a_sleeper},
+    {"computing", compute},
+    {"timed_waits", wait_in_vain},
 };
 
 // How long the exchanges take beside a main thread that does so again and again.

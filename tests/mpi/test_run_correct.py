@@ -123,11 +123,13 @@ def test_threads_that_all_wait_at_once_each_go_on(family: str, on_node: str, dry
         ("readings", "multiple", "shared", "none"),
         ("readings", "serialized", "shared", "none"),  # MPICH: was called a deadlock
         ("computing", "multiple", "provider", "measured"),
+        ("tiny_sleeps", "multiple", "provider", "measured"),  # each waited for itself, a second long
+        ("cancelled_sleeps", "multiple", "shared", "none"),  # ended with a lock of the preload's
     ],
 )
 def test_messages_of_one_thread_take_their_time_whatever_the_main_thread_does(
     way: str, level: str, on_node: str, compute: str, family: str, dryfly: Dryfly
 ) -> None:
-    job = ("--mpi", family, "-N", "2", "--ppn", "2", "--on-node", on_node, "--compute", compute, "--timeout", "60")
+    job = ("--mpi", family, "-N", "2", "--ppn", "2", "--on-node", on_node, "--compute", compute, "--timeout", "30")
     run = dryfly("run", "--machine", "testbed", *job, "--", CHECK / "beside.c", way, level).succeeded()
     assert "ok beside\n" in run.stdout
