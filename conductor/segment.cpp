@@ -56,7 +56,8 @@ wire::HostCosts host_costs(const Spec& spec) {
           .poll_ps = costs.poll.ps,
           .clock_read_ps = costs.clock_read.ps,
           .match_ps = costs.match.ps,
-          .wake_ps = costs.wake.ps};
+          .wake_ps = costs.wake.ps,
+          .gpu_buffer_ps = costs.gpu_buffer.ps};
 }
 
 // None of it where nobody asks for it.

@@ -18,7 +18,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 20;
+inline constexpr std::uint32_t version = 21;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -78,6 +78,7 @@ struct HostCosts {
   std::uint64_t clock_read_ps = 0;    // one reading of a clock by the program
   std::uint64_t match_ps = 0;         // one message matched, or one header taken over, by software
   std::uint64_t wake_ps = 0;          // more for what the rank has waited for
+  std::uint64_t gpu_buffer_ps = 0;    // more for a send or a receive of a GPU's memory
   RegistrationCosts registration;
 };
 

@@ -25,12 +25,14 @@ struct CpuCosts {
   Duration clock_read;    // one reading of a clock by the program
   Duration match;         // one message matched, or one header taken over, by software
   Duration wake;          // more for the first of what a waiting CPU sees
+  Duration gpu_buffer;    // more for a send or a receive of a GPU's memory
 
   static CpuCosts read(const Spec& spec) {
     const auto cost = [&](const NumberField& field) { return Duration{spec.number(field)}; };
     const auto cost_or = [&](const NumberField& field, const NumberField& usual) {
       return cost(spec.has(field) ? field : usual);
     };
+    const auto cost_or_none = [&](const NumberField& field) { return spec.has(field) ? cost(field) : Duration{}; };
     return {.send = cost(fields::host_send_ps),
             .send_fetched = cost_or(fields::host_send_fetched_ps, fields::host_send_ps),
             .receive = cost(fields::host_receive_ps),
@@ -42,7 +44,8 @@ struct CpuCosts {
             .poll = cost(fields::host_poll_ps),
             .clock_read = cost(fields::host_clock_read_ps),
             .match = cost(fields::host_match_ps),
-            .wake = Duration{spec.has(fields::host_wake_ps) ? spec.number(fields::host_wake_ps) : 0}};
+            .wake = cost_or_none(fields::host_wake_ps),
+            .gpu_buffer = cost_or_none(fields::host_gpu_buffer_ps)};
   }
 };
 

@@ -48,6 +48,7 @@ inline constexpr wire::HostCosts costs{.send_ps = 10,
                                        .sent_ps = 41,
                                        .received_ps = 42,
                                        .poll_ps = 50,
-                                       .match_ps = 7};
+                                       .match_ps = 7,
+                                       .gpu_buffer_ps = 13};
 
 }  // namespace dryfly::test

@@ -17,7 +17,7 @@ from dryfly.mpi import libraries as mpi
 # Frontier are in one package, with four links between them.
 _DEVICES = {"perlmutter-gpu": 4, "frontier": 8, "alps": 4}
 _CALL_US, _QUERY_US = 2, 0.3
-_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 12.2, "alps": 3}
+_LATENCY_US = {"perlmutter-gpu": 3, "frontier": 12, "alps": 3}
 _STEP_US, _LOCAL_US = 2.2, (4, 4.2)
 _LINK = {"perlmutter-gpu": 27, "frontier": 36, "alps": 295}
 _PEER = {"perlmutter-gpu": 100, "frontier": 38.5, "alps": 150}
@@ -69,8 +69,9 @@ def test_without_hmem_open_mpi_copies_through_the_host_which_is_slower(
     direct = _latencies(dryfly(*command, limit_s=120).succeeded().stdout)
     staging = {"OMPI_MCA_mtl_ofi_disable_hmem": "1"}
     staged = _latencies(dryfly(*command, limit_s=120, environment=staging).succeeded().stdout)
-    # One copy on each side: what both take beside their bytes is the least that it can add.
-    least_us = 2 * (_CALL_US + _LATENCY_US[machine] + _STEP_US) - 0.2
+    # One copy on each side: what both take beside their bytes is the least that it can add, less what is asked of a
+    # buffer that the NIC reads.
+    least_us = 2 * (_CALL_US + _LATENCY_US[machine] + _STEP_US) - _look_us(machine) - 0.2
     long = [size for size in direct if size > _IN_COMMAND]
     assert long
     assert direct.keys() == staged.keys()
@@ -93,9 +94,10 @@ def test_what_goes_into_a_command_is_copied_from_the_device_first_unless_the_nic
         assert fetched[size] < host[size] + 1
 
 
-# At whether a mapping of the device's memory still holds, each time that it is used: CUDA is asked, and ROCr is not.
+# The MPI library asks whose memory a buffer is, and the provider whether its mapping still holds, each time that it is used:
+# CUDA, and not ROCr.
 def _look_us(machine: str) -> float:
-    return 0.15 if machine in ("perlmutter-gpu", "alps") else 0
+    return 2 * 0.15 if machine in ("perlmutter-gpu", "alps") else 0.15
 
 
 # What the provider copies itself, microseconds: by a call of the runtime, or by the processor's stores and loads.
@@ -549,6 +551,28 @@ def test_benchmarks_of_windows_and_of_overlap_have_buffers_on_gpus(words: str, h
     assert heading in run.succeeded().stdout
     assert "DEVICE (D)" in run.stdout
     assert "# data checked after timing: right" in run.stdout
+
+
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_a_library_asks_whose_memory_the_buffer_of_a_message_is(library: str, dryfly: Dryfly) -> None:
+    """ROCr is asked by nobody else: the provider does not look at its mappings."""
+
+    def us_of_a_message(place: str, *options: str) -> float:
+        run = dryfly(
+            "run", "--machine", "lumi-g", "--mpi", library, "-N", "2", "--compute", "none", *options, "--",
+            _CHECKS.parent / "benchmark" / "bw.c", "-d", "rocm", place, place, "-m", "1024:1024", "-i", "4", "-x", "1",
+            limit_s=120,
+        )  # fmt: skip
+        found = re.search(r"^1024 +([\d.]+)", run.succeeded().stdout, re.MULTILINE)
+        assert found is not None, run.stdout
+        return 1024 / float(found[1])
+
+    slow = ("--set", "node.gpu_lookup=550 ns")
+    more_us = us_of_a_message("D", *slow) - us_of_a_message("D")
+    assert more_us == pytest.approx(0.4, rel=0.03)  # the receiver's, who takes longest
+    assert us_of_a_message("H", *slow) == us_of_a_message("H")
+    calls = ("--software", "none")  # the calls' costs are all that a library's own code costs
+    assert us_of_a_message("D", *calls, *slow) == us_of_a_message("D", *calls)
 
 
 def test_a_library_that_knows_nothing_of_gpus_is_named(dryfly: Dryfly, tmp_path: Path) -> None:

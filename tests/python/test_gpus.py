@@ -97,7 +97,7 @@ def test_tiles_are_devices_of_level_zero() -> None:
 def test_the_spec_says_what_a_copy_carries_from_each_place_to_each() -> None:
     words = dict(line.split() for line in gpus.spec_lines(load("crusher")).splitlines())
     assert words["node.gpus"] == "8"
-    assert (words["node.gpu_copy_ps"], words["node.gpu_local_ps"]) == ("14400000", "8200000")
+    assert (words["node.gpu_copy_ps"], words["node.gpu_local_ps"]) == ("14200000", "8200000")
     rate = {key: int(words[f"node.gpu_copy.{key}.bytes_per_s"]) for key in ("0.8", "1.2", "1.7", "1.4", "5.5")}
     assert rate == {"0.8": 36 * 10**9, "1.2": 154 * 10**9, "1.7": 77 * 10**9, "1.4": 385 * 10**8, "5.5": 8192 * 10**8}
     assert words["node.gpu_link_bytes_per_s"] == str(36 * 10**9)

@@ -156,6 +156,8 @@ def with_counted_software(spec: str, machine: Machine, own_code: Mapping[str, fl
     for call in ("send", "send_fetched", "receive"):
         costs[f"host.{call}_ps"] += machine.number("host.buffer_lookup")
     costs["host.wake_ps"] = machine.number("host.wake")
+    if machine.optional("node.gpu_runtime") is not None:
+        costs["host.gpu_buffer_ps"] = machine.number("node.gpu_lookup")
     lines = (line for line in spec.splitlines(keepends=True) if line.partition(" ")[0] not in costs)
     return "".join([*lines, *(f"{name} {cost}\n" for name, cost in costs.items())])
 

@@ -224,6 +224,10 @@ def _declared() -> list[SpecField]:
             "host.wake_ps", "ranks", "with counted software: more for what a rank has waited for", 0, 10**12,
             optional=True,
         ),
+        _number(
+            "host.gpu_buffer_ps", "ranks", "with counted software: more for a send or a receive of GPU memory",
+            0, 10**12, optional=True,
+        ),
         _text(
             "host.compute_mode", "ranks", "how the time between MPI calls counts", "none", "measured", "replay", "model"
         ),
