@@ -94,7 +94,7 @@ def test_what_goes_into_a_command_is_copied_from_the_device_first_unless_the_nic
         assert fetched[size] < host[size] + 1
 
 
-# The MPI library asks whose memory a buffer is, and the provider whether its mapping still holds, each time that it is used:
+# The MPI library asks whose memory a buffer is, and the provider whether its mapping still holds whenever it is used:
 # CUDA, and not ROCr.
 def _look_us(machine: str) -> float:
     return 2 * 0.15 if machine in ("perlmutter-gpu", "alps") else 0.15
