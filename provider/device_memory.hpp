@@ -75,12 +75,6 @@ inline void check_mapping(const Session& session, const Domain& domain, bool of_
   if (of_device) session.channel().charge(domain.lookup_ps);
 }
 
-// The MPI library has asked a GPU's runtime whose memory the buffer of a send or a receive is (docs/model/software.md).
-// Where it is the host's, that is in what the library's own code costs.
-inline void charge_library_look(const Session& session, bool of_device) {
-  if (of_device) session.channel().charge(session.channel().header().costs.gpu_buffer_ps);
-}
-
 // The end-point may not have the runtime copy, and the buffer is a device's that the processor cannot reach.
 bool refuses(const Endpoint& endpoint, const void* buffer);
 // The provider has to have bytes of the buffer itself, for a command or to keep them.

@@ -61,6 +61,11 @@ class Channel {
     self_->software.leave(at, bytes);
     return self_->software.block.load(std::memory_order_relaxed);
   }
+  // The buffer of a message is a GPU's, and the MPI library has asked whose it is.
+  void charge_gpu_buffer(std::uint64_t bytes) {
+    const std::uint64_t ps = header().costs.gpu_buffer_ps;
+    if (ps != 0 && self_->software.is_charged()) charge(self_->software.look(bytes, ps));
+  }
   // What a poll has found, for the interval that begins with it.
   // `block`: as Software::found_block.
   void found(Boundary what, std::uint64_t bytes, std::uint32_t block) {

@@ -140,6 +140,14 @@ struct Software {
     return (block.load(std::memory_order_relaxed) | found_block.load(std::memory_order_relaxed)) != 0;
   }
 
+  // Beside the interval that is under way: the library has asked a GPU's runtime whose memory so many bytes are.
+  std::uint64_t look(std::uint64_t bytes, std::uint64_t ps) {
+    raise(charged_ps, ps);
+    if (SoftwareAccount* of = account.load(std::memory_order_relaxed); of != nullptr)
+      of->add(copied, looked, bytes, ps);
+    return ps;
+  }
+
   // It goes on from here.
   void leave(Boundary at, std::uint64_t bytes) {
     from.store(static_cast<std::uint32_t>(at), std::memory_order_relaxed);

@@ -17,6 +17,8 @@ inline constexpr std::uint32_t boundary_count = 17;
 inline constexpr std::uint8_t copied = boundary_count - 1;
 // In the place of the second one: what it has put together from blocks, or taken apart.
 inline constexpr std::uint8_t packed = 0;
+// And where it has asked a GPU's runtime whose memory a buffer is.
+inline constexpr std::uint8_t looked = 1;
 
 // No locked instruction, for there are several sums to each interval.
 inline void raise(std::atomic<std::uint64_t>& sum, std::uint64_t by) {

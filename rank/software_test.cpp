@@ -107,6 +107,28 @@ TEST_CASE("blocks are packed before they are sent, and unpacked once their messa
   CHECK(spent.ps == 4328 + 1760);
 }
 
+TEST_CASE("a look at a GPU's memory is the library's own time, beside the interval that is under way") {
+  auto page = std::make_unique<wire::RankPage>();
+  auto account = std::make_unique<SoftwareAccount>();
+  account->page = page.get();
+  SoftwareRow row{};
+  set(row, Boundary::call, Boundary::send_eager, {100, 0});
+  Software software{};
+  software.row = &row;
+  software.account = account.get();
+  software.leave(Boundary::call, 0);
+  CHECK(software.look(4096, 150) == 150);
+  CHECK(software.reach(Boundary::send_eager, 4096, true) == 100);
+  CHECK(software.charged_ps == 250);
+  CHECK(page->software.kinds == 2);
+  const wire::SoftwareSpent& spent = page->software.spent[1];
+  CHECK(spent.from == copied);
+  CHECK(spent.to == looked);
+  CHECK(spent.count == 1);
+  CHECK(spent.bytes == 4096);
+  CHECK(spent.ps == 150);
+}
+
 TEST_CASE("what an interval costs is accounted for by its call and kind, and kinds without room go to the first") {
   auto page = std::make_unique<wire::RankPage>();
   auto account = std::make_unique<SoftwareAccount>();

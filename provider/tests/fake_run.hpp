@@ -48,7 +48,6 @@ inline constexpr wire::HostCosts costs{.send_ps = 10,
                                        .sent_ps = 41,
                                        .received_ps = 42,
                                        .poll_ps = 50,
-                                       .match_ps = 7,
-                                       .gpu_buffer_ps = 13};
+                                       .match_ps = 7};
 
 }  // namespace dryfly::test

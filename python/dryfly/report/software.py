@@ -9,6 +9,7 @@ from typing import Any
 
 from dryfly.base.units import size_text, time_text
 from dryfly.report.page import section, table
+from dryfly.result.software_spent import LOOKED, UNCOUNTED
 
 KINDS_SHOWN = 24
 _PS_PER_S = 10**12
@@ -19,6 +20,7 @@ _HOW = {
     "others": "mean of other calls",
     "copied": "by the byte",
     "packed": "by block and byte",
+    "looked": "by buffer",
 }
 
 Json = Mapping[str, Any]
@@ -99,7 +101,7 @@ def _by_kind(software: Json, slowest: Json) -> str:
             *_boundaries(row),
             f"{row['intervals']:,}",
             size_text(row["bytes"] // row["intervals"]) if row["bytes"] else "",
-            f"{row['instructions'] / row['intervals']:,.1f}" if row["how"] not in ("copied", "packed") else "",
+            f"{row['instructions'] / row['intervals']:,.1f}" if row["how"] not in UNCOUNTED else "",
             _time(row["time_s"]),
             f"{row['time_s'] / charged:.1%}",
             _HOW[row["how"]],
@@ -120,8 +122,8 @@ def _key(row: Json) -> tuple[str, str, str, str]:
 
 
 def _boundaries(row: Json) -> tuple[str, str]:
-    if row["how"] in ("copied", "packed"):
-        return "memcpy", ""
+    if row["how"] in UNCOUNTED:
+        return "look at a GPU's memory" if row["how"] == LOOKED else "memcpy", ""
     start, end = str(row["from"]), str(row["to"])
     return (
         "entry" if start == "call" else _FOUND.get(start, start),

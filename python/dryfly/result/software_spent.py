@@ -14,7 +14,10 @@ from dryfly.mpi.software import BOUNDARIES, Charges
 
 COPIED = "copied"  # `how` of bytes that the library copied
 PACKED = "packed"  # of those that it put together from blocks, or took apart
-HOW = ("counted", "call", "others", COPIED, PACKED)
+LOOKED = "looked"  # of buffers on a GPU, at which it asks a runtime whose they are
+UNCOUNTED = (COPIED, PACKED, LOOKED)  # without instructions
+HOW = ("counted", "call", "others", *UNCOUNTED)
+_BESIDE = {len(BOUNDARIES): COPIED, 0: PACKED, 1: LOOKED}  # rank/software_account.hpp
 _PS_PER_S = 10**12
 
 Json = dict[str, Any]
@@ -73,14 +76,14 @@ def of_ranks(counted: Mapping[str, Any], charges: Charges | None) -> list[ByKind
 
 def _kind(call: str, start: int, end: int, charges: Charges) -> Kind:
     if start >= len(BOUNDARIES):
-        return Kind(call=call, start="", end="", how=COPIED if end >= len(BOUNDARIES) else PACKED)
+        return Kind(call=call, start="", end="", how=_BESIDE[end])
     interval = (BOUNDARIES[start], BOUNDARIES[end])
     how = charges.cost(call, interval)[1] if call else "others"
     return Kind(call=call, start=interval[0], end=interval[1], how=how)
 
 
 def _instructions(kind: Kind, count: int, size: int, charges: Charges) -> float:
-    if kind.how in (COPIED, PACKED) or not kind.call:
+    if kind.how in UNCOUNTED or not kind.call:
         return 0.0
     cost, _ = charges.cost(kind.call, (kind.start, kind.end))
     return count * cost.instructions + size / 1024 * cost.per_kib
@@ -129,7 +132,7 @@ def _calls(spent: ByKind) -> list[Json]:
         row["assumed_ps"] += part.ps if kind.is_assumed else 0
         if kind.how == COPIED:
             row["copied_bytes"] += part.bytes
-        elif kind.how != PACKED:
+        elif kind.how not in UNCOUNTED:
             row["intervals"] += part.intervals
     return [
         {
