@@ -61,11 +61,6 @@ class Channel {
     self_->software.leave(at, bytes);
     return self_->software.block.load(std::memory_order_relaxed);
   }
-  // The buffer of a message is a GPU's, and the MPI library has asked whose it is.
-  void charge_gpu_buffer(std::uint64_t bytes) {
-    const std::uint64_t ps = header().costs.gpu_buffer_ps;
-    if (ps != 0 && self_->software.is_charged()) charge(self_->software.look(bytes, ps));
-  }
   // What a poll has found, for the interval that begins with it.
   // `block`: as Software::found_block.
   void found(Boundary what, std::uint64_t bytes, std::uint32_t block) {
@@ -124,6 +119,7 @@ class Channel {
 
  private:
   friend void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
+  friend void charge_gpu_buffer(Channel& channel, std::uint64_t bytes);
 
   // `shared`: the preload's, or null.
   Channel(const Attachment& attachment, Self* shared)
@@ -158,5 +154,12 @@ class Channel {
 // What a stream of the rank's GPU does at that instant, of which the process knows nothing: no poll of its own is due
 // for it.
 void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
+
+// The buffer of a message is a GPU's, and the MPI library has asked whose it is.
+inline void charge_gpu_buffer(Channel& channel, std::uint64_t bytes) {
+  const std::uint64_t ps = channel.header().costs.gpu_buffer_ps;
+  Software& software = channel.self_->software;
+  if (ps != 0 && software.is_charged()) channel.charge(software.look(bytes, ps));
+}
 
 }  // namespace dryfly::rank

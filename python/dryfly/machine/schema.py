@@ -341,7 +341,8 @@ FIELDS: dict[str, Field] = {
     },
     "host.wake": time("", "there too: more for what a rank has waited for"),
     "host.buffer_lookup": time(
-        "", "there too: what a library takes more, for each send and each receive, to find out where its buffer lies",
+        "",
+        "there too: what a library takes more, for each send and each receive, to find out where its buffer lies",
         most=10**9,
     ),
     **{
