@@ -226,11 +226,12 @@ def test_a_folder_that_cannot_be_made_is_named_before_anything_is_counted(
 
 # What a run spent.
 
-SEND, INJECT, CALL, ARRIVED, COPY = "MPI_Send", 1, 0, 12, 16
+SEND, INJECT, CALL, ARRIVED, COPY, LOOK = "MPI_Send", 1, 0, 12, 16, 1
 COUNTED: dict[str, Any] = {
     "ranks": [
-        {"rank": 0, "software": [[SEND, CALL, INJECT, 3, 24, 600_000], [SEND, INJECT, CALL, 3, 3072, 302_250],
-                                 [SEND, COPY, COPY, 1, 4096, 1000], [SEND, COPY, CALL, 2, 2048, 900]]},
+        {"rank": 0, "software": [[SEND, CALL, INJECT, 3, 24, 600_000], [SEND, INJECT, CALL, 3, 3072, 301_800],
+                                 [SEND, COPY, COPY, 1, 4096, 1000], [SEND, COPY, CALL, 2, 2048, 900],
+                                 [SEND, COPY, LOOK, 3, 512, 450]]},
         {"rank": 1, "software": [[SEND, CALL, INJECT, 1, 8, 200_000], [SEND, ARRIVED, CALL, 2, 0, 350_000],
                                  ["MPI_Scan", CALL, INJECT, 1, 0, 162_500]]},
     ]
@@ -250,7 +251,14 @@ def test_what_ranks_spent_is_told_by_call_and_by_how_it_is_known() -> None:
     # other calls' mean of call to inject, (30 x 400 + 10 x 100) / 40.
     assert spent["instructions"] == 1600 + 888 + 700 + 325
     assert spent["time_s"] == pytest.approx(
-        {"counted": 1_102_250e-12, "call": 350_000e-12, "others": 162_500e-12, "copied": 1000e-12, "packed": 900e-12}
+        {
+            "counted": 1_101_800e-12,
+            "call": 350_000e-12,
+            "others": 162_500e-12,
+            "copied": 1000e-12,
+            "packed": 900e-12,
+            "looked": 450e-12,
+        }
     )
     send, scan = spent["calls"]
     assert (send["call"], send["count"], send["intervals"], send["copied_bytes"]) == (SEND, 4, 9, 4096)
@@ -264,6 +272,7 @@ def test_what_ranks_spent_is_told_by_call_and_by_how_it_is_known() -> None:
         ("call", "inject", "others", 1),
         ("", "", "copied", 1),
         ("", "", "packed", 2),
+        ("", "", "looked", 3),
     ]
     assert spent["slowest"]["rank"] == 1
     assert [row["call"] for row in spent["slowest"]["calls"]] == [SEND, "MPI_Scan"]
@@ -271,9 +280,9 @@ def test_what_ranks_spent_is_told_by_call_and_by_how_it_is_known() -> None:
 
 def test_each_ranks_kinds_are_rows_of_a_recording() -> None:
     columns = software_spent.columns(software_spent.of_ranks(COUNTED, Charges(TABLE)), (0, 1))
-    assert columns["rank"] == [0, 0, 0, 0, 1, 1, 1]
-    assert columns["intervals"] == [3, 3, 1, 2, 2, 1, 1]
-    assert columns["how"] == ["counted", "counted", "copied", "packed", "call", "counted", "others"]
+    assert columns["rank"] == [0, 0, 0, 0, 0, 1, 1, 1]
+    assert columns["intervals"] == [3, 3, 1, 2, 3, 2, 1, 1]
+    assert columns["how"] == ["counted", "counted", "copied", "packed", "looked", "call", "counted", "others"]
 
 
 def test_kinds_that_a_rank_had_no_room_for_have_a_time_and_no_instructions() -> None:
