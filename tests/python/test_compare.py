@@ -84,6 +84,21 @@ def test_options_of_one_sided_benchmarks_and_of_threads_are_taken() -> None:
             benchmarks.parse(text)
 
 
+def test_behind_the_options_of_pairs_with_gpus_it_is_said_where_the_buffers_are() -> None:
+    assert benchmarks.parse("bw -d rocm -m 8 H D").options == ("-d", "rocm", "-m", "8", "H", "D")
+    assert benchmarks.parse("latency -d cuda D H", common=("-i", "3")).options == ("-i", "3", "-d", "cuda", "D", "H")
+    for text, says in (
+        ("bw H D", 'there is no option "H"'),
+        ("alltoall -d cuda H D", 'there is no option "H"'),
+        ("bw -d cuda H", "H: accepted behind the options are two of H, D and M"),
+        ("bw -d cuda H X", "H X: accepted behind the options are two of H, D and M"),
+        ("bw -d cuda D H D", "D H D: accepted behind the options are two of H, D and M"),
+        ("bw -d cuda D H -m 8", "D H: accepted behind the options are two of H, D and M"),
+    ):
+        with pytest.raises(UserError, match=says):
+            benchmarks.parse(text)
+
+
 def test_with_f_the_fastest_and_the_slowest_rank_are_read() -> None:
     row = "1024        7.91        7.50        8.28         5          Pass\n"
     assert benchmarks.read_ranges(f"# Size\n{row}") == {1024: (7.5, 8.28)}

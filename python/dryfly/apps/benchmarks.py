@@ -28,6 +28,7 @@ _VALUES = {
 }  # fmt: skip
 _WORDS = ("-w", "-s", "-d")
 _ON_GPUS = ("latency", "bw", "bibw", "mbw_mr", "multi_lat")  # and the collectives
+_PLACES = "HDM"  # of the buffers of sender and receiver, behind the options of these
 _THREADS = 64  # of a rank
 _LONG = {
     "--message-size": "-m", "--iterations": "-i", "--warmup": "-x", "--window-size": "-W", "--pairs": "-p",
@@ -200,6 +201,11 @@ def _has(name: str, flag: str) -> bool:
 def check_options(name: str, words: Sequence[str]) -> list[Option]:
     """What the program would refuse is refused before anything starts."""
     options = _split(words)
+    places = [word for word, *values in options if not values and not word.startswith("-")]
+    if places and name in _ON_GPUS and any(flag == "-d" for flag, *_ in options):
+        if len(places) != 2 or not set(places) <= set(_PLACES) or options[-2:] != [(place,) for place in places]:
+            raise UserError(f"benchmark {name}: {' '.join(places)}: accepted behind the options are two of H, D and M")
+        return [*check_options(name, words[:-2]), *options[-2:]]
     for flag, *values in options:
         if not _has(name, flag):
             there = " ".join(option for option in _VALUES if _has(name, option))
