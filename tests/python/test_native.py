@@ -381,6 +381,24 @@ def test_what_the_launcher_says_of_each_host_alike_is_no_host_s_fault(
     assert isinstance(lost, NodeFailed) == ("host n0" in sentence)
 
 
+def test_a_host_is_asked_again_where_hydra_has_lost_what_was_said_of_it(
+    bin_folder: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    """Its own lines only, as when the agent has ended before hydra reads what it has said."""
+    starts = tmp_path / "starts"
+    launcher = bin_folder(
+        "launcher",
+        f"printf x >> {starts}\n"
+        f"case $(cat {starts}) in xxx | xxxxxx | xxxxxxxxx) echo ssh: no agent ;; esac\n"
+        "echo '[mpiexec@vm] ui_cmd_cb (/pmci.c:51): Launch proxy failed.'; exit 255",
+    )
+    cluster = replace(_cluster(tmp_path, {}), hosts=("a", "b"), launcher=Launcher(name="hydra", path=str(launcher)))
+    assert cluster.ask_all([0]) == ({}, {0: "ssh: no agent"})
+    starts.unlink()
+    with pytest.raises(UserError, match="hydra starts nothing, whichever host it is asked for: ssh: no agent"):
+        cluster.check_answers([0, 1])
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [

@@ -38,6 +38,7 @@ _DIED = (
 # How srun says that there is no Slurm for it.
 _NO_SLURM = re.compile(r"configuration source|contact slurm controller|resolve_ctls_from_dns_srv|fetch_config", re.I)
 _ALONE_MOST = 8  # hosts that are asked alone, whether it is their fault or the launcher's
+_ASKED_MOST = 5  # times, as long as hydra loses what was said
 _WAITS = re.compile(r"probe: rank (\d+) waits in step")
 
 
@@ -76,7 +77,7 @@ class Cluster:
     def ask_all(self, nodes: Sequence[int]) -> tuple[dict[int, Facts], dict[int, str]]:
         """What the nodes say, and of those that do not answer what was said about them. Where one does not answer
         launchers start nobody: so halves are asked, until it is known which."""
-        answers, ended = self.ask(nodes)
+        answers, ended = self.ask(nodes) if len(nodes) > 1 else self._alone(nodes[0])
         missing = [node for node in nodes if node not in answers]
         if not missing:
             return answers, {}
@@ -118,16 +119,25 @@ class Cluster:
             raise UserError(f"{name} starts nothing, whichever host it is asked for: {said}")
         return self.ask_all(nodes)
 
+    def _alone(self, node: int) -> tuple[dict[int, Facts], Ended]:
+        """As `ask`, again as long as the cause is lost."""
+        answers, ended = self.ask([node])
+        for _ in range(_ASKED_MOST - 1):
+            if answers or not ended.cause_is_lost(self.hosts[node]):
+                break
+            answers, ended = self.ask([node])
+        return answers, ended
+
     def _said_of_each(self, nodes: Sequence[int]) -> str:
         """What the launcher says of each host alone, if that is the same of all and names none: it is not theirs."""
         said: set[str] = set()
         words = ""
         for node in nodes[:: -(-len(nodes) // _ALONE_MOST)]:
             host = self.hosts[node]
-            answers, ended = self.ask([node])
+            answers, ended = self._alone(node)
             words = ended.words(host)
             said.add(re.sub(r"\d+", "", words))  # processes have numbers
-            if answers or ended.too_long or len(said) > 1 or re.search(rf"(?<![\w.]){re.escape(host)}\b", words):
+            if answers or ended.too_long or len(said) > 1 or job.names(words, host):
                 return ""
         return words
 

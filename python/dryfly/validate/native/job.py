@@ -31,6 +31,14 @@ _MARK = "DRYFLY_NATIVE_RUN"
 _BY_HYDRA = re.compile(r"^\[(?:mpiexec|proxy:[\d:]+)@[^\]]*\] (?:\w+ \([^)]*\): )?")
 
 
+def _without_place(line: str) -> str:
+    return _BY_HYDRA.sub("", line)
+
+
+def names(line: str, host: str) -> bool:
+    return bool(host) and re.search(rf"(?<![\w.]){re.escape(host)}\b", line, re.IGNORECASE) is not None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Ended:
     status: int
@@ -40,16 +48,28 @@ class Ended:
     def words(self, about: str = "") -> str:
         """The line that tells most: one that names `about`, or of an error, or the last. Hydra's own say where in it
         that became known, so they count only if there are no others."""
-        said = [line for line in self.lines if "dryfly-host" not in line and line.strip(" =-")]
-        others = [line for line in said if not _BY_HYDRA.match(line) or (about and about in line)]
-        lines = [_BY_HYDRA.sub("", line).strip(" =-") for line in others or said]
-        for wanted in filter(None, (about, "unrecognized", "error", "unable", "cannot", "not ")):
+        lines = [_without_place(line).strip(" =-") for line in self._by_others(about) or self._said()]
+        for line in lines:
+            if names(line, about):
+                return line
+        for wanted in ("unrecognized", "error", "unable", "cannot", "not "):
             for line in lines:
-                if wanted.lower() in line.lower():
+                if wanted in line.lower():
                     return line
         if self.too_long:
             return "nothing was said any more"
         return lines[-1] if lines else f"exit status {self.status}, without a word"
+
+    def cause_is_lost(self, about: str = "") -> bool:
+        """Hydra alone has said something. Where what it starts has ended before hydra looks for what that said, hydra
+        ends without having read it."""
+        return bool(self._said()) and not self._by_others(about)
+
+    def _said(self) -> list[str]:
+        return [line for line in self.lines if "dryfly-host" not in line and line.strip(" =-")]
+
+    def _by_others(self, about: str) -> list[str]:
+        return [line for line in self._said() if not _BY_HYDRA.match(line) or names(_without_place(line), about)]
 
 
 def run(
