@@ -303,6 +303,13 @@ struct Beside {
     base_ns = cpu_ns;
     base_ps = now;
   }
+  // What the thread has used within MPI, where it may spin, is no computing.
+  void leave_out_mpi() {
+    const auto left = left_mpi(from.thread);
+    if (!left || left->cpu_ns <= base_ns) return;
+    base_ns = left->cpu_ns;
+    base_ps = std::max(base_ps, left->at_ps);
+  }
   std::uint64_t used_ns(std::uint64_t cpu_ns) const { return cpu_ns > base_ns ? cpu_ns - base_ns : 0; }
   std::uint64_t come_to_ps(std::uint64_t cpu_ns) const { return base_ps + computed_beside_ps(used_ns(cpu_ns)); }
 };
@@ -317,6 +324,7 @@ void observe_beside() {
   {
     const SpinLock::Hold hold(beside_lock);
     if (beside.from.thread != thread_id() || thread_inside_mpi(thread_id())) return;
+    beside.leave_out_mpi();
     come_to_ps = beside.come_to_ps(cpu_now_ns());
     beside.from = {};
   }
@@ -342,6 +350,7 @@ std::uint64_t reach_beside_running(std::uint64_t now) {
   if (another_is_to_look() && real::now_ns(CLOCK_MONOTONIC) - beside.since_ns < clock_patience_ns) return now;
   if (present.thread == 0) return wire::far_future;
   if (thread_inside_mpi(present.thread) && beside.used_ns(cpu_ns) >= enough_within_mpi_ns) return wire::far_future;
+  beside.leave_out_mpi();
   const std::uint64_t reach = beside.come_to_ps(cpu_ns);
   if (reach >= now) return reach;
   beside.count_from(cpu_ns, now);
