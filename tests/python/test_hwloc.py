@@ -12,6 +12,7 @@ import pytest
 
 from dryfly.base.errors import UserError
 from dryfly.case import hwloc
+from dryfly.case.node_files import distance
 from dryfly.machine.load import load, shipped_machines
 from dryfly.machine.node import most_nics, node_of
 
@@ -75,6 +76,22 @@ def test_more_numa_domains_than_cores_are_refused() -> None:
         load("frontier", sets=["job.cores_per_node=3"])
 
 
+class Distances(ctypes.Structure):
+    _fields_ = (
+        ("count", ctypes.c_uint), ("objects", ctypes.c_void_p), ("kind", ctypes.c_ulong),
+        ("values", ctypes.POINTER(ctypes.c_uint64)),
+    )  # fmt: skip
+
+
+def _distances(library: ctypes.CDLL, topology: ctypes.c_void_p) -> list[int]:
+    """Latencies between NUMA domains, row by row, as GROMACS asks for them; it then uses the answer unseen."""
+    number, found = ctypes.c_uint(1), ctypes.POINTER(Distances)()
+    latencies = ctypes.c_ulong(4)
+    asked = (ctypes.byref(number), ctypes.byref(found), latencies, ctypes.c_ulong(0))
+    assert library.hwloc_distances_get(topology, *asked) == 0
+    return found[0].values[: found[0].count ** 2] if number.value else []
+
+
 @pytest.mark.parametrize("name", shipped_machines())
 def test_hwloc_reads_the_file_of_each_machine(name: str, tmp_path: Path) -> None:
     found = ctypes.util.find_library("hwloc")
@@ -101,4 +118,7 @@ def test_hwloc_reads_the_file_of_each_machine(name: str, tmp_path: Path) -> None
     for kind, number in wanted.items():
         depth = library.hwloc_get_type_depth(topology, kind)
         assert library.hwloc_get_nbobjs_by_depth(topology, depth) == number
+    assert _distances(library, topology) == (
+        [distance(one, other) for one in node.domains for other in node.domains] if len(node.domains) > 1 else []
+    )
     library.hwloc_topology_destroy(topology)

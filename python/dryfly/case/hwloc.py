@@ -11,10 +11,11 @@ is asked for all (lstopo --disallowed). Left out: L1 and L2 caches, PCI devices 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 
+from dryfly.case.node_files import distance
 from dryfly.machine import gpus
 from dryfly.machine.machine import Machine
 from dryfly.machine.node import Domain, Node, most_nics, node_of
@@ -38,9 +39,23 @@ def settings(machine: Machine, *, folder: Path, inherited: Mapping[str, str]) ->
 
 
 def xml(machine: Machine) -> str:
-    head = ['<?xml version="1.0" encoding="UTF-8"?>', '<topology version="2.0">']
-    lines = _Tree(machine, node_of(machine, nics=most_nics(machine))).lines()
-    return "\n".join([*head, *lines, "</topology>", ""])
+    document = '<!DOCTYPE topology SYSTEM "hwloc2.dtd">'
+    head = ['<?xml version="1.0" encoding="UTF-8"?>', document, '<topology version="2.0">']
+    node = node_of(machine, nics=most_nics(machine))
+    return "\n".join([*head, *_Tree(machine, node).lines(), *_distances(node.domains), "</topology>", ""])
+
+
+def _distances(domains: Sequence[Domain]) -> Iterator[str]:
+    """Of the firmware, which hwloc has where there are several NUMA domains. GROMACS takes it for granted."""
+    if len(domains) < 2:
+        return
+    numbers = "".join(f"{domain.number} " for domain in domains)
+    values = "".join(f"{distance(one, other)} " for one in domains for other in domains)
+    kind = 'name="NUMALatency" kind="5"'  # from the system, a latency
+    yield f'<distances2 type="NUMANode" nbobjs="{len(domains)}" {kind} indexing="os">'
+    yield f'<indexes length="{len(numbers)}">{numbers}</indexes>'
+    yield f'<u64values length="{len(values)}">{values}</u64values>'
+    yield "</distances2>"
 
 
 def _bits(numbers: Iterable[int]) -> str:

@@ -77,13 +77,14 @@ def _write(folder: Path, node: Node, domain: Domain) -> None:
         "cpulist": sets.text(processors) if processors else "",
         "cpumap": _mask(processors, node.processors),
         "meminfo": f"{prefix} MemTotal: {size} kB\n{prefix} MemFree: {size} kB\n{prefix} MemUsed: 0 kB",
-        "distance": " ".join(str(_distance(domain, other)) for other in node.domains),
+        "distance": " ".join(str(distance(domain, other)) for other in node.domains),
     }
     for name, text in files.items():
         (folder / name).write_text(f"{text}\n", encoding="ascii")
 
 
-def _distance(one: Domain, other: Domain) -> int:
+def distance(one: Domain, other: Domain) -> int:
+    """On the scale of the firmware's table."""
     if one.number == other.number:
         return _HERE
     if one.socket != other.socket:
