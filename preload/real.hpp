@@ -46,6 +46,10 @@ void nap_ns(std::uint64_t ns);
   X(sem_clockwait, int, (sem_t*, clockid_t, const timespec*))                                                       \
   X(pthread_cond_timedwait, int, (pthread_cond_t*, pthread_mutex_t*, const timespec*))                              \
   X(pthread_cond_clockwait, int, (pthread_cond_t*, pthread_mutex_t*, clockid_t, const timespec*))                   \
+  X(pthread_join, int, (pthread_t, void**))                                                                         \
+  X(pthread_barrier_wait, int, (pthread_barrier_t*))                                                                \
+  X(pthread_cond_wait, int, (pthread_cond_t*, pthread_mutex_t*))                                                    \
+  X(sem_wait, int, (sem_t*))                                                                                        \
   X(pthread_cond_signal, int, (pthread_cond_t*))                                                                    \
   X(pthread_cond_broadcast, int, (pthread_cond_t*))                                                                 \
   X(pthread_mutex_timedlock, int, (pthread_mutex_t*, const timespec*))                                              \

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/unit/check.hpp"
@@ -27,6 +28,7 @@ constexpr std::uint64_t step_ps_max = 1'000'000;  // 1 us of virtual time
 constexpr std::uint64_t look_each_ps = 1'000'000;
 constexpr std::uint64_t threaded_step_ps = 100'000;  // doubled with each step, so that a long wait takes few
 constexpr std::uint32_t threaded_doublings = 17;     // up to 13 ms
+constexpr std::uint64_t tests_of_a_wait = 1024;
 constexpr long beside_computing_ns = 20'000;
 constexpr std::uint32_t offers_before_pause = 8;  // of the processor, while another thread is to go on
 
@@ -74,7 +76,7 @@ bool Polls::idle() {
   if (mode == CallMode::outside) return wait_outside();
   if (self_->has_threads()) {
     self_->threads.one_waits.store(1, std::memory_order_seq_cst);
-    const bool found = wait_beside_threads();
+    const bool found = wait_beside_threads(mode);
     self_->threads.one_waits.store(0, std::memory_order_seq_cst);
     return found;
   }
@@ -219,20 +221,36 @@ bool Polls::wait_outside() {
 // Another thread of this rank may be about to act: wait in growing steps, so that it gets its chance. What it does then
 // comes late by at most the time that this thread has waited already. While another computes, or only lacks a
 // processor, no further than that one has come.
-bool Polls::wait_beside_threads() {
+bool Polls::wait_beside_threads(CallMode mode) {
   sched_yield();
-  const std::uint64_t calls = page_->call_count.load(std::memory_order_relaxed);
-  if (std::exchange(calls_seen_, calls) != calls) empty_ = 1;  // it has acted
+  const std::uint32_t turns = self_->threads.turns.load(std::memory_order_relaxed);
+  if (std::exchange(turns_seen_, turns) != turns) {  // it has acted
+    empty_ = 1;
+    tested_ps_ = 0;
+  }
   const std::uint64_t now = self_->now();
-  const std::uint64_t deadline = now + (threaded_step_ps << at_most(empty_, threaded_doublings));
   const std::uint64_t reach = self_->threads.reach != nullptr ? self_->threads.reach() : far_future;
-  if (reach >= deadline) return wait_until(GateKind::wait_until, deadline);
+  std::uint64_t step = threaded_step_ps << at_most(empty_, threaded_doublings);
+  if (mode == CallMode::testing) {
+    note_clock();
+    step = std::min(step, longest_test_ps(reach));
+    tested_ps_ += step;
+  }
+  if (reach >= now + step) return wait_until(GateKind::wait_until, now + step);
   empty_ = 1;
   if (reach > now) return wait_until(GateKind::wait_until, reach);
   if (++held_back_ % offers_before_pause != 0) return false;
   const timespec pause{.tv_sec = 0, .tv_nsec = beside_computing_ns};
   syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &pause, nullptr);  // the system call: real time
   return false;
+}
+
+// A test returns, and its loop may go by the clock or do other things. Where another thread is known to go on at a
+// later instant, as one that sleeps, the loop is taken to be for that one: then a test takes as much of what tests
+// before it have taken as nobody will notice.
+std::uint64_t Polls::longest_test_ps(std::uint64_t reach) const {
+  if (reach == far_future || timed_ > free_before_event) return step_ps_max;
+  return std::max(step_ps_max, tested_ps_ / tests_of_a_wait);
 }
 
 // A program on a served fabric that only polls may do anything between two polls, and other programs may come at any

@@ -77,7 +77,8 @@ class Polls {
   bool wait_until(wire::GateKind kind, std::uint64_t deadline_ps);
   bool wait_with_node(wire::GateKind kind, std::uint64_t deadline_ps);
   bool wait_outside();
-  bool wait_beside_threads();
+  bool wait_beside_threads(CallMode mode);
+  std::uint64_t longest_test_ps(std::uint64_t reach) const;
   void move_clock_to(std::uint64_t at_ps);
   void stop_beside_streams(wire::GateKind kind, std::uint64_t deadline_ps);
   void charge_wake() { charge(header_->costs.wake_ps); }
@@ -98,7 +99,8 @@ class Polls {
   Gate& gate_;
   Baton& baton_;
   Streams& streams_;
-  std::uint64_t calls_seen_ = 0;  // of all threads, when one of several last waited
+  std::uint32_t turns_seen_ = 0;  // of threads, when one of several last waited
+  std::uint64_t tested_ps_ = 0;   // for how long tests have waited since, one after the other
   std::uint32_t free_ = 0;        // free polls taken since the last event, command or copy
   std::uint32_t copies_seen_ = 0;
   std::uint64_t looked_ps_ = 0;  // when a poll last was none of the free ones

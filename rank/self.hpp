@@ -64,6 +64,8 @@ struct Threads {
   void (*took)();
   // 1 while one waits for an event.
   std::atomic<std::uint32_t> one_waits;
+  // Calls of MPI, of tests in a row by one thread only the first.
+  std::atomic<std::uint32_t> turns;
   // 1: one that waits for an event however late is to look again how it is to wait (preload/clock/ledger.hpp).
   std::atomic<std::uint32_t> recall;
 };

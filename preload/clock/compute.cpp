@@ -21,6 +21,8 @@
 #include "preload/clock/pending_waits.hpp"
 #include "preload/clock/progress_rest.hpp"
 #include "preload/clock/thread_states.hpp"
+#include "preload/clock/threads.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/mpi/mpi_calls.hpp"
 #include "preload/mpi/spin_lock.hpp"
 #include "preload/rank.hpp"
@@ -36,11 +38,12 @@ using wire::ComputeMode;
 struct Compute {
   ComputeMode mode = ComputeMode::none;
   std::uint64_t factor_ppm = 0;
-  GapPoint point{};                // the next one of observation
-  std::uint64_t gap_began_ns = 0;  // CPU clock of the thread
-  std::uint64_t looks = 0;         // at that clock, in the present gap
-  std::uint64_t credited_ps = 0;   // of the present gap
-  bool in_gap = false;             // the main thread is outside MPI (not in a callback of it)
+  GapPoint point{};                 // the next one of observation
+  std::uint64_t gap_began_ns = 0;   // CPU clock of the thread
+  std::uint64_t looks = 0;          // at that clock, in the present gap
+  std::uint64_t credited_ps = 0;    // of the present gap
+  std::uint64_t by_workers_ns = 0;  // while the main thread waited for them in the present gap
+  bool in_gap = false;              // the main thread is outside MPI (not in a callback of it)
   bool mismatch = false;
 };
 constinit Compute compute;
@@ -74,6 +77,7 @@ struct Gap {
   std::atomic<std::uint64_t> began_ps{0};
 };
 constinit Gap gap;
+std::atomic<bool> others_move_clock{false};  // by what they compute
 constinit GapWriter writer;
 constinit GapReader reader;
 
@@ -81,7 +85,7 @@ constinit GapReader reader;
 std::uint64_t scaled_ps(std::uint64_t ns, std::uint64_t ppm) { return ns / 1000 * ppm + ns % 1000 * ppm / 1000; }
 
 std::uint64_t without_moved_by_others(std::uint64_t added_ps, std::uint64_t due_ps) {
-  if (!dryfly_self.has_threads()) return added_ps;
+  if (!dryfly_self.has_threads() && !others_move_clock.load(std::memory_order_relaxed)) return added_ps;
   const std::uint64_t end_ps = gap.began_ps.load(std::memory_order_relaxed) + due_ps;
   const std::uint64_t now = instant();
   return end_ps <= now ? 0 : std::min(added_ps, end_ps - now);
@@ -145,7 +149,7 @@ void observe_measured(Observation observation) {
   const std::uint64_t told_ps = hush_herald();
   const std::uint64_t began_ns = compute.gap_began_ns;
   const std::uint64_t now_ns = cpu_now_ns();
-  const std::uint64_t gap_ns = now_ns - began_ns;
+  const std::uint64_t gap_ns = now_ns - began_ns + compute.by_workers_ns;
   if (looks.empty_ns != nullptr) {
     *looks.empty_ns++ = gap_ns;
     return;
@@ -256,6 +260,7 @@ void begin_gap() {
   compute.in_gap = true;
   compute.looks = 0;
   compute.credited_ps = 0;
+  compute.by_workers_ns = 0;
   if (compute.mode != ComputeMode::measured) return;
   compute.gap_began_ns = begin_looks();
   let_tell(compute.gap_began_ns + looks.owed_ns);
@@ -316,18 +321,26 @@ struct Beside {
 constinit Beside beside;
 constinit SpinLock beside_lock;
 
-// A thread other than the main one enters MPI: the clock is where it has come to.
-void observe_beside() {
-  if (const std::uint64_t told_ps = dismiss_herald(); told_ps > instant()) advance_to(told_ps);
-  if (compute.mode != ComputeMode::measured || !dryfly_self.has_threads()) return;
-  std::uint64_t come_to_ps = 0;
-  {
-    const SpinLock::Hold hold(beside_lock);
-    if (beside.from.thread != thread_id() || thread_inside_mpi(thread_id())) return;
-    beside.leave_out_mpi();
-    come_to_ps = beside.come_to_ps(cpu_now_ns());
-    beside.from = {};
+// How far the calling thread has come by what it has computed while others waited beside it in MPI; 0 if none has.
+std::uint64_t come_to_beside_ps() {
+  if (!dryfly_self.has_threads()) return 0;
+  const SpinLock::Hold hold(beside_lock);
+  if (beside.from.thread != thread_id() || thread_inside_mpi(thread_id())) return 0;
+  beside.leave_out_mpi();
+  const std::uint64_t come_to_ps = beside.come_to_ps(cpu_now_ns());
+  beside.from = {};
+  return come_to_ps;
+}
+
+// A thread other than the main one enters MPI, or reads a clock: the clock is where it has come to.
+void observe_beside(bool enters) {
+  if (enters) {
+    if (const std::uint64_t told_ps = dismiss_herald(); told_ps > instant()) advance_to(told_ps);
   }
+  if (compute.mode != ComputeMode::measured) return;
+  const std::uint64_t come_to_ps = std::max(enters ? come_to_beside_ps() : 0, computed_up_to_ps());
+  if (come_to_ps <= instant()) return;
+  others_move_clock.store(true, std::memory_order_relaxed);
   advance_to(come_to_ps);
 }
 
@@ -381,7 +394,7 @@ std::uint64_t reach_beside_threads() {
 
 void observe_compute(Observation observation) {
   const bool ends_gap = observation != Observation::within_gap;
-  if (ends_gap && phase() == Phase::running && !on_main_thread()) return observe_beside();
+  if (phase() == Phase::running && !on_main_thread()) return observe_beside(ends_gap);
   if (ends_gap && on_main_thread()) gap.open.store(false, std::memory_order_relaxed);
   if (compute.mode == ComputeMode::none || phase() != Phase::running || !on_main_thread() || !compute.in_gap) return;
   compute.in_gap = !ends_gap;
@@ -391,6 +404,18 @@ void observe_compute(Observation observation) {
     observe_replayed(observation);
   }
   pass_point(observation);
+}
+
+std::uint64_t computed_ps(std::uint64_t cpu_ns) { return scaled_ps(cpu_ns, compute.factor_ppm); }
+
+WaitForWorkers::WaitForWorkers()
+    : counts_(program_has_threads() && on_main_thread() && compute.in_gap && compute.mode == ComputeMode::measured &&
+              phase() == Phase::running) {
+  if (counts_) begin_wait_for_workers();
+}
+
+WaitForWorkers::~WaitForWorkers() {
+  if (counts_) compute.by_workers_ns += end_wait_for_workers();
 }
 
 bool another_comes_before(std::uint64_t at_ps) {

@@ -6,7 +6,7 @@
 // readings, sleeps and timed waits of the main thread are points of observation as well. A point's place in a recording
 // is the number of calls of MPI before it, without polls, and of polls and readings behind the last of them: how many
 // of these there are varies with the time that messages take. What a run has too few of is added at the next call, and
-// what it has too many of adds nothing. Left out: computing of helper threads (OpenMP).
+// what it has too many of adds nothing. Left out: computing of helper threads beside that of the main thread (OpenMP).
 //
 // A thread that waits in MPI beside one that computes moves the clock too. It goes no further than that one has come by
 // its CPU time, and what it has moved is not added again at the end of the main thread's gap. What the one that
@@ -37,6 +37,19 @@ void observe_compute(Observation observation);
 // computing.
 std::uint64_t computing_clock_ns();
 void leave_out_since(std::uint64_t clock_ns);
+// What that much processor time is in virtual time.
+std::uint64_t computed_ps(std::uint64_t cpu_ns);
+// The main thread waits for other threads of the program (preload/clock/workers.hpp).
+class WaitForWorkers {
+ public:
+  WaitForWorkers();
+  ~WaitForWorkers();
+  WaitForWorkers(const WaitForWorkers&) = delete;
+  WaitForWorkers& operator=(const WaitForWorkers&) = delete;
+
+ private:
+  bool counts_;
+};
 // Ends the gap where the calling thread is the main thread and in one; says whether it was.
 bool leave_gap();
 // Has another thread, which has called MPI before and runs outside it now, not come to that instant by its CPU time?

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/clock/compute.hpp"
 #include "preload/clock/timed_wait.hpp"
 #include "preload/export.hpp"
 #include "preload/node/system_calls.hpp"
@@ -22,12 +23,15 @@ constexpr std::uint64_t first_slice_ns = 200'000;  // as for locks: whoever is a
 
 const timespec* timeout_of(const long (&a)[6]) { return reinterpret_cast<const timespec*>(a[3]); }
 
+bool is_wait(const long (&a)[6]) {
+  const long command = a[1] & FUTEX_CMD_MASK;
+  return command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET;
+}
+
 bool is_timed_wait(long number, const long (&a)[6]) {
   if (number != SYS_futex) return false;
-  const long command = a[1] & FUTEX_CMD_MASK;
   const timespec* timeout = timeout_of(a);
-  return (command == FUTEX_WAIT || command == FUTEX_WAIT_BITSET) && timeout != nullptr && timeout->tv_nsec >= 0 &&
-         timeout->tv_nsec < 1'000'000'000;
+  return is_wait(a) && timeout != nullptr && timeout->tv_nsec >= 0 && timeout->tv_nsec < 1'000'000'000;
 }
 
 std::uint64_t deadline_of(const long (&a)[6]) {
@@ -69,6 +73,10 @@ DRYFLY_EXPORT long syscall(long number, ...) noexcept {
   va_end(words);
   if (is_timed_wait(number, arguments) && waits_virtually(__builtin_return_address(0))) {
     return wait_virtually(arguments);
+  }
+  if (number == SYS_futex && is_wait(arguments)) {
+    const WaitForWorkers wait;
+    return dryfly::rank::kernel_call(number, arguments);
   }
   long result = 0;
   if (answers_for_node(number, arguments, result)) return result;

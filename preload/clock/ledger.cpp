@@ -10,6 +10,7 @@
 #include "core/unit/check.hpp"
 #include "preload/clock/software.hpp"
 #include "preload/clock/threads.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/clock/yield_calls.hpp"
 #include "preload/mpi/call_names.hpp"
 #include "preload/mpi/call_record.hpp"
@@ -42,11 +43,13 @@ struct Visitor {
   std::atomic<bool> inside{false};
   std::atomic<std::uint64_t> looked{0};
   std::uint64_t at_last_round = 0;
+  std::uint32_t polls_since_offer = 0;
   std::atomic<std::uint64_t> left_ps{0};
   std::atomic<std::uint64_t> left_cpu_ns{0};
 };
 constexpr std::uint64_t not_yet = 0;
 constexpr std::uint64_t some_events = 1;
+constexpr std::uint32_t polls_before_offer = 4;  // and more than a turn of a loop has that makes offers
 constinit Visitor visitors[64];
 __attribute__((tls_model("initial-exec"))) thread_local constinit Visitor* own_place = nullptr;
 
@@ -54,6 +57,7 @@ bool is_inside(const Visitor& visitor) { return visitor.inside.load(); }
 Visitor* place_inside() { return own_place != nullptr && is_inside(*own_place) ? own_place : nullptr; }
 std::atomic<bool> others_have_called{false};  // beside the main thread, where all do so in turn
 std::atomic<bool> library_offers{false};      // whoever waits in it offers it to others between two looks
+const Visitor* last_place = nullptr;          // of the last call
 constinit SpinLock ledger_lock;
 
 // Where threads are in calls of different modes, the one that must not jump decides.
@@ -85,7 +89,7 @@ Visitor* find_place() {
   return nullptr;
 }
 
-void take_place() {
+void take_place(CallMode mode) {
   const bool may_matter = ledger.callers == Callers::all_in_turn && !on_main_thread();
   if (!dryfly_self.has_threads() && !may_matter) return;
   if (may_matter) others_have_called.store(true, std::memory_order_relaxed);
@@ -97,6 +101,9 @@ void take_place() {
   own_place->looked.store(not_yet, std::memory_order_relaxed);
   own_place->at_last_round = not_yet;
   own_place->inside.store(true, std::memory_order_release);
+  if (std::exchange(last_place, own_place) != own_place || mode != CallMode::testing) {
+    dryfly_self.threads.turns.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 void leave_place() {
@@ -160,7 +167,8 @@ void let_several_threads_wait() {
 std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
   const SpinLock::Hold hold(ledger_lock);
   wire::RankPage& page = *dryfly_self.page;
-  if (ledger.callers == Callers::several && program_has_threads()) note_several_threads();
+  const bool by_others = ledger.callers == Callers::main_thread && !on_main_thread();  // though it is not allowed to
+  if (by_others || (ledger.callers == Callers::several && program_has_threads())) note_several_threads();
   const std::uint64_t now = instant();
   if (ledger.active.load(std::memory_order_relaxed) == 0) {
     page.times.computing_ps += now - ledger.changed_ps;
@@ -169,7 +177,7 @@ std::uint64_t enter_call(std::uint32_t index, CallMode mode) {
   }
   if (ledger.active.fetch_add(1, std::memory_order_relaxed) == 0) begin_software(index);
   ++ledger.active_in[static_cast<std::uint32_t>(mode)];
-  take_place();
+  take_place(mode);
   set_mode();
   page.call_index.store(index + 1, std::memory_order_relaxed);
   page.call_count.fetch_add(1, std::memory_order_relaxed);
@@ -182,6 +190,7 @@ void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
     if (ledger.active.load(std::memory_order_relaxed) == 1) end_software();
     close_call(index, mode, entered_ps, instant(), bytes);
   }
+  if (!on_main_thread()) note_outside_mpi();
   if (dryfly_self.has_threads()) end_turn();
 }
 
@@ -216,6 +225,7 @@ bool others_have_left_mpi() {
 
 void note_offer() {
   library_offers.store(true, std::memory_order_relaxed);
+  if (own_place != nullptr) own_place->polls_since_offer = 0;
   note_round();
 }
 
@@ -232,6 +242,7 @@ bool has_looked_in_vain(pid_t id) {
 
 bool another_is_to_look() {
   if (!library_offers.load(std::memory_order_relaxed)) return false;
+  if (own_place != nullptr && ++own_place->polls_since_offer > polls_before_offer) return false;
   const std::uint64_t now = events_now();
   return std::ranges::any_of(visitors, [&](const Visitor& each) {
     return &each != own_place && is_inside(each) && each.looked.load() != now;

@@ -7,6 +7,7 @@
 
 #include "preload/caller.hpp"
 #include "preload/clock/thread_states.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/export.hpp"
 #include "preload/mpi/expected_mpi.hpp"
 #include "preload/mpi/mpi_library.hpp"
@@ -37,7 +38,11 @@ using namespace dryfly::preload;
 DRYFLY_EXPORT int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
                                  void* argument) noexcept {
   note_thread(__builtin_return_address(0));
-  const int status = real::pthread_create()(thread, attributes, start, argument);
+  const void* const creator = __builtin_return_address(0);
+  const bool is_known = belongs_to_run() && !lives_in_real_time(creator);
+  const ThreadStart given = is_known ? known_thread(start, argument) : ThreadStart{start, argument};
+  const int status = real::pthread_create()(thread, attributes, given.function, given.argument);
+  if (status != 0 && is_known) forget_thread(given);
   note_new_thread();
   return status;
 }

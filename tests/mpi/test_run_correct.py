@@ -112,6 +112,31 @@ def test_threads_that_all_wait_at_once_each_go_on(family: str, on_node: str, dry
     assert dryfly("run", *job, "--", built(CHECK / "threads_rma.c")).succeeded().stdout == "ok\n"
 
 
+# MPICH asks a NIC what a probe finds without giving its lock up: each waited a second for threads that wait for that.
+# Tests went on by 0.2 us each beside a thread that sleeps for seconds.
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+@pytest.mark.parametrize("program", ["threads_probe", "threads_test"])
+def test_threads_that_probe_or_test_get_on(program: str, family: str, dryfly: Dryfly) -> None:
+    job = ("--mpi", family, "-N", "2", "--compute", "none", "--timeout", "20")
+    run = dryfly("run", "--machine", "testbed", *job, "--", CHECK / f"{program}.c").succeeded()
+    assert f"ok {program}\n" in run.stdout
+
+
+# Computing of other threads took no time at all.
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+@pytest.mark.parametrize(
+    ("way", "level"),
+    [
+        ("join", "funneled"), ("join", "multiple"), ("condition", "funneled"), ("semaphore", "multiple"),
+        ("barrier", "funneled"), ("calls", "multiple"), ("clock", "funneled"), ("clock", "multiple"),
+    ],
+)  # fmt: skip
+def test_what_another_thread_computes_takes_its_time(way: str, level: str, family: str, dryfly: Dryfly) -> None:
+    job = ("--mpi", family, "-N", "2", "--compute", "measured", "--timeout", "50")
+    run = dryfly("run", "--machine", "testbed", *job, "--", CHECK / "workers.c", way, level).succeeded()
+    assert "ok workers\n" in run.stdout
+
+
 # The rank's clock ran ahead with the main thread, by up to milliseconds a message; a loop of long sleeps never ended.
 @pytest.mark.parametrize("family", ["mpich", "openmpi"])
 @pytest.mark.parametrize(

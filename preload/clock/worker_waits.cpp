@@ -1,0 +1,29 @@
+// Waits without a deadline, in which the main thread may wait for what other threads compute (workers.hpp).
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "preload/clock/compute.hpp"
+#include "preload/export.hpp"
+#include "preload/real.hpp"
+
+using namespace dryfly::preload;
+
+DRYFLY_EXPORT int pthread_join(pthread_t thread, void** result) {
+  const WaitForWorkers wait;
+  return real::pthread_join()(thread, result);
+}
+
+DRYFLY_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
+  const WaitForWorkers wait;
+  return real::pthread_barrier_wait()(barrier);
+}
+
+DRYFLY_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
+  const WaitForWorkers wait;
+  return real::pthread_cond_wait()(condition, mutex);
+}
+
+DRYFLY_EXPORT int sem_wait(sem_t* semaphore) {
+  const WaitForWorkers wait;
+  return real::sem_wait()(semaphore);
+}
