@@ -121,15 +121,17 @@ InfoList about_rank(int rank, const PlannedRank& planned, const Node& node) {
   return list;
 }
 
-InfoList about_application(int size) {
+InfoList about_application(int size, const std::vector<std::string>& program) {
   InfoList list;
   list.add("pmix.appnum", std::uint32_t{0});
   list.add("pmix.app.size", static_cast<std::uint32_t>(size));
+  // Without it Open MPI joins what the program hands to MPI_Init, to the null behind it, which need not be there.
+  list.add("pmix.app.argv", joined(program, ' '));
   list.add_rank("pmix.aldr", 0);
   return list;
 }
 
-InfoList about_job(const Plan& plan) {
+InfoList about_job(const Plan& plan, const std::vector<std::string>& program) {
   const auto nodes = nodes_of(plan);
   const auto size = static_cast<std::uint32_t>(plan.size());
   std::vector<std::string> names;
@@ -153,7 +155,7 @@ InfoList about_job(const Plan& plan) {
   list.add("pmix.nsdir", plan.pmix_folder);
   list.add("pmix.tdir.rmclean", true);
   for (const auto& [planned, node] : nodes) list.add("pmix.node.arr", about_node(node));
-  list.add("pmix.app.arr", about_application(plan.size()));
+  list.add("pmix.app.arr", about_application(plan.size(), program));
   for (int rank = 0; rank < plan.size(); ++rank) {
     const PlannedRank& planned = plan.ranks[static_cast<std::size_t>(rank)];
     list.add("pmix.pdata", about_rank(rank, planned, nodes.at(planned.node)));
@@ -163,7 +165,8 @@ InfoList about_job(const Plan& plan) {
 
 }  // namespace
 
-PmixServer::PmixServer(const Plan& plan) : plan_(plan), event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+PmixServer::PmixServer(const Plan& plan, const std::vector<std::string>& program)
+    : plan_(plan), program_(program), event_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (event_fd_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
   for (int rank = 0; rank < plan.size(); ++rank) clients_.push_back({this, rank, Phase::untouched});
   load(plan.pmix_library);
@@ -204,7 +207,7 @@ void PmixServer::start() {
 }
 
 void PmixServer::register_job() {
-  InfoList job = about_job(plan_);
+  InfoList job = about_job(plan_, program_);
   complete("registering the job", [&](Done done, void* data) {
     return calls_.register_nspace(job_name, plan_.size(), job.data(), job.size(), done, data);
   });

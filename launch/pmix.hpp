@@ -25,8 +25,8 @@ class PmixServer {
   using Phase = PmiServer::Phase;
   using Abort = PmiServer::Abort;
 
-  // Starts the server; SpecError if the library is none.
-  explicit PmixServer(const Plan& plan);
+  // Starts the server; SpecError if the library is none. `program`: with its arguments, as ranks may ask for it.
+  PmixServer(const Plan& plan, const std::vector<std::string>& program);
   PmixServer(const PmixServer&) = delete;
   PmixServer& operator=(const PmixServer&) = delete;
 
@@ -61,6 +61,7 @@ class PmixServer {
                                pmix::Done, void*);
 
   const Plan& plan_;
+  const std::vector<std::string>& program_;
   pmix::Calls calls_{};
   pmix::Host host_{};
   int event_fd_ = -1;

@@ -61,7 +61,8 @@ Supervisor::Supervisor(const Plan& plan, const Options& options, const Signals& 
       signals_(signals),
       pmi_("dryfly-" + std::to_string(getpid()) + "-" + std::to_string(Clock::now().time_since_epoch().count()),
            nodes_of(plan)),
-      pmix_(plan.pmix_library.empty() || plan.starter_serves_pmi ? nullptr : std::make_unique<PmixServer>(plan)),
+      pmix_(plan.pmix_library.empty() || plan.starter_serves_pmi ? nullptr
+                                                                 : std::make_unique<PmixServer>(plan, options.program)),
       epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
       signal_fd_(signalfd(-1, &signals.answered, SFD_CLOEXEC | SFD_NONBLOCK)),
       ranks_(plan.ranks.size()),

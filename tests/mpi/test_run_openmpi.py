@@ -304,3 +304,21 @@ def test_a_thread_that_only_looks_keeps_nobody_from_a_processor(
     source.write_text(_THREADS)
     run = dryfly("run", "-N", "6", "--", built(source), limit_s=50).succeeded()
     assert run.results["virtual_time_s"] < 0.2
+
+
+def test_arguments_need_no_null_behind_them(dryfly: Dryfly, built: Programs, tmp_path: Path) -> None:
+    """As those that a binding of another language makes: MPI_Init gets how many there are."""
+    source = tmp_path / "arguments.c"
+    source.write_text("""\
+#include <mpi.h>
+#include <stdlib.h>
+int main(void) {
+  int count = 1;
+  char** words = malloc(2 * sizeof *words);
+  words[0] = "program";
+  words[1] = (char*)1;
+  MPI_Init(&count, &words);
+  return MPI_Finalize();
+}
+""")
+    dryfly("run", "-n", "2", *_NONE, "--", built(source)).succeeded()
