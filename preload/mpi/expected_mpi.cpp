@@ -54,9 +54,39 @@ __attribute__((format(printf, 2, 3))) bool tell(const char* about, const char* f
   return has_spoken;
 }
 
-void refuse_two_mpis() {
+// `name`: of the run's library, which is not of this family.
+[[noreturn]] void end_for_family(bool is_open_mpi, const char* name) {
+  end_all("dryfly: %s uses %s and cannot run on %s: say --mpi %s\n", program_invocation_name,
+          is_open_mpi ? "Open MPI" : "MPICH", name, is_open_mpi ? "openmpi" : "mpich");
+}
+
+// A library of the other family than the run's, and beside it at most one that was asked for as libmpi.so.
+bool has_only_other_family(const MappedMpi* mpis, int count, bool wants_open_mpi) {
+  bool has_other = false;
+  for (int i = 0; i < count; ++i) {
+    if (is_open_mpi(mpis[i].path) != wants_open_mpi) {
+      has_other = true;
+    } else if (!is_plain_name(mpis[i])) {
+      return false;
+    }
+  }
+  return has_other;
+}
+
+// The name of the run's library; null outside a run.
+const char* runs_library() {
+  const char* const expected = getenv("DRYFLY_MPI");
+  const char* const blank = expected != nullptr ? strchr(expected, ' ') : nullptr;
+  return blank != nullptr ? blank + 1 : nullptr;
+}
+
+// Within a run, whose library has this name.
+void refuse_other_mpis(const char* name) {
+  const bool wants_open_mpi = strncmp(getenv("DRYFLY_MPI"), "openmpi", 7) == 0;
   MappedMpi mpis[2];
-  if (mapped_mpis(mpis, 2) < 2) return;
+  const int count = mapped_mpis(mpis, 2);
+  if (has_only_other_family(mpis, count, wants_open_mpi)) end_for_family(!wants_open_mpi, name);
+  if (count < 2) return;
   end_all("dryfly: %s has two MPIs in one process: %s (asked for by %s) and %s (asked for by %s)\n",
           program_invocation_name, mpis[0].path, mpis[0].by, mpis[1].path, mpis[1].by);
 }
@@ -87,20 +117,16 @@ void refuse_launcher() {
 }
 
 void require_expected_mpi() {
-  const char* expected = getenv("DRYFLY_MPI");
-  const char* library = expected != nullptr ? strchr(expected, ' ') : nullptr;
-  if (library == nullptr) return;
-  refuse_two_mpis();
-  const bool wants_open_mpi = strncmp(expected, "openmpi", 7) == 0;
-  const bool is_open_mpi = abi() == Abi::open_mpi;
-  if (wants_open_mpi == is_open_mpi) return require_file_of(library + 1);
-  end_all("dryfly: %s uses %s and cannot run on %s: say --mpi %s\n", program_invocation_name,
-          is_open_mpi ? "Open MPI" : "MPICH", library + 1, is_open_mpi ? "openmpi" : "mpich");
+  const char* const name = runs_library();
+  if (name == nullptr) return;
+  refuse_other_mpis(name);
+  require_file_of(name);
 }
 
 void refuse_second_mpi(const void* function) {
   Dl_info found{};
-  if (belongs_to_run() && dladdr(function, &found) != 0 && is_mpi_library(found.dli_fname)) refuse_two_mpis();
+  const char* const name = belongs_to_run() ? runs_library() : nullptr;
+  if (name != nullptr && dladdr(function, &found) != 0 && is_mpi_library(found.dli_fname)) refuse_other_mpis(name);
 }
 
 void end_for_other_network() {

@@ -105,6 +105,8 @@ int mapped_mpis(MappedMpi* found, int room) {
   return search.count;
 }
 
+bool is_plain_name(const MappedMpi& mpi) { return strcmp(base_name(mpi.path), "libmpi.so") == 0; }
+
 const char* library_to_open(const char* file, const void* caller) {
   if (file == nullptr || !is_mpi_library(file) || !belongs_to_run()) return file;
   const char* const own = getenv("DRYFLY_LIBMPI");

@@ -12,6 +12,9 @@ struct MappedMpi {
 // Fills as many as there are, up to `room`; returns how many.
 int mapped_mpis(MappedMpi* found, int room);
 
+// Was it asked for as libmpi.so? Whoever does so takes what there is, of whatever family.
+bool is_plain_name(const MappedMpi& mpi);
+
 // Is that the file name of an MPI library, in whatever folder, and not of a part of one?
 bool is_mpi_library(const char* path);
 

@@ -17,6 +17,8 @@ namespace dryfly::preload {
 
 namespace {
 
+constexpr char variable_of_open_mpi[] = "ompi_mpi_comm_world";
+
 struct Found {
   char path[1024];
 };
@@ -76,12 +78,17 @@ Abi abi() {
     dl_iterate_phdr(look_for_mpi, &found);
     answer = static_cast<int>(Abi::mpich);
     if (strstr(found.path, "libmpi_abi.so") != nullptr) answer = static_cast<int>(Abi::standard);
-    if (library() != nullptr && real::symbol(library(), "ompi_mpi_comm_world") != nullptr) {
+    if (library() != nullptr && real::symbol(library(), variable_of_open_mpi) != nullptr) {
       answer = static_cast<int>(Abi::open_mpi);
     }
     known.store(answer, std::memory_order_relaxed);
   }
   return static_cast<Abi>(answer);
+}
+
+bool is_open_mpi(const char* path) {
+  void* const mapped = real::dlopen()(path, RTLD_LAZY | RTLD_NOLOAD);
+  return mapped != nullptr && real::symbol(mapped, variable_of_open_mpi) != nullptr;
 }
 
 void* find_pmpi(const char* name) {
@@ -109,11 +116,13 @@ void* Tool::look(const char* name) {
   snprintf(full, sizeof full, "MPI%s%s", joint(name), name);
   void* next = dlsym(RTLD_NEXT, full);
   // The same object, not the same address: a library may define MPI_X and PMPI_X each for itself, and in several parts.
+  // A second MPI is none: MPI_Init refuses that.
   Dl_info behind{};
   Dl_info own{};
   void* pmpi = find_pmpi(name);
   const bool tool = next != nullptr && dladdr(next, &behind) != 0 && dladdr(pmpi, &own) != 0 &&
-                    behind.dli_fbase != own.dli_fbase && next != find_in_library(full);
+                    behind.dli_fbase != own.dli_fbase && next != find_in_library(full) &&
+                    !is_mpi_library(behind.dli_fname);
   // Two threads may both look; they find the same.
   if (tool) function_.store(next, std::memory_order_relaxed);
   stand_.store(tool ? Stand::tool : Stand::nobody, std::memory_order_release);
@@ -138,7 +147,7 @@ const Constants& constants() {
     case Abi::standard:
       return standard;
     case Abi::open_mpi:
-      open_mpi.comm_world = address_of("ompi_mpi_comm_world");
+      open_mpi.comm_world = address_of(variable_of_open_mpi);
       open_mpi.comm_null = address_of("ompi_mpi_comm_null");
       open_mpi.info_null = address_of("ompi_mpi_info_null");
       return open_mpi;

@@ -15,6 +15,8 @@ enum class Abi { mpich, standard, open_mpi };
 bool mpi_is_mapped();
 
 Abi abi();
+// Is the library at this path, which is mapped, of Open MPI's family?
+bool is_open_mpi(const char* path);
 
 // The address of PMPI_`name` ("Send"), or of an extension ("X_Comm_agree"); ends the process with a sentence if there
 // is none.

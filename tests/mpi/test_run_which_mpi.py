@@ -197,3 +197,40 @@ def test_a_program_that_tries_one_name_after_the_other_hears_nothing(
     names = sorted(["libmpi-so-12", "libmpi-so-40"], key=lambda name: name == own)
     run = dryfly(*_JOB, "--mpi", family, "--", script, *names).succeeded()
     assert "has asked for" not in run.stderr
+
+
+# What it opens is not in its text, where it would be found before the start.
+_LOADS = """\
+import ctypes, os, sys
+print("read", sys.stdin.read(), flush=True)
+module = ctypes.CDLL(os.environ["MODULE"])
+if os.environ["PLAIN"]:
+    ctypes.CDLL("libmpi.so", mode=ctypes.RTLD_GLOBAL)
+sys.exit(module.begin())
+"""
+
+
+def _loads(folder: Path, family: str, *, plain: bool) -> tuple[Path, dict[str, str]]:
+    """A script that loads a module of a family, and maybe libmpi.so as well, with the environment for it."""
+    (folder / "module.c").write_text(
+        "int MPI_Init(int*, char***);\nint MPI_Finalize(void);\n"
+        "int begin(void) { return MPI_Init(0, 0) + MPI_Finalize(); }\n"
+    )
+    library = mpi.select(family)
+    subprocess.run(["gcc", "-shared", "-fPIC", "module.c", library.libmpi, "-o", "module"], check=True, cwd=folder)
+    (folder / "loads.py").write_text(_LOADS)
+    folders = ":".join(library.library_folders)
+    there = {"MODULE": str(folder / "module"), "PLAIN": "1" if plain else "", "LD_LIBRARY_PATH": folders}
+    return folder / "loads.py", there
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_module_of_the_other_family_than_was_asked_for_is_refused(
+    dryfly: Dryfly, tmp_path: Path, plain: bool
+) -> None:
+    script, environment = _loads(tmp_path, "openmpi", plain=plain)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", script, environment=environment)
+    assert run.exit_status == 2, run.stderr
+    says = rf"dryfly: \S+ uses Open MPI and cannot run on {re.escape(mpi.select('mpich').name)}: say --mpi openmpi\n"
+    assert len(re.findall(says, run.stderr)) == 1, run.stderr
+    assert "calls the MPI library past dryfly" not in run.stderr
