@@ -2,11 +2,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <atomic>
 
@@ -54,10 +56,16 @@ __attribute__((format(printf, 2, 3))) bool tell(const char* about, const char* f
   return has_spoken;
 }
 
-// `name`: of the run's library, which is not of this family.
+// `name`: of the run's library, which is not of this family. Where nobody has said which one, dryfly run is told, and
+// starts again with it (OtherFamily); DRYFLY_OTHER_MPI is the file for that, which the first rank makes.
 [[noreturn]] void end_for_family(bool is_open_mpi, const char* name) {
-  end_all("dryfly: %s uses %s and cannot run on %s: say --mpi %s\n", program_invocation_name,
-          is_open_mpi ? "Open MPI" : "MPICH", name, is_open_mpi ? "openmpi" : "mpich");
+  const char* const title = is_open_mpi ? "Open MPI" : "MPICH";
+  const char* const word = is_open_mpi ? "openmpi" : "mpich";
+  const char* const path = getenv("DRYFLY_OTHER_MPI");
+  const int file = path != nullptr ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  if (file >= 0) dprintf(file, "%s %s uses %s and cannot run on %s", word, program_invocation_name, title, name);
+  if (file >= 0 || (path != nullptr && errno == EEXIST)) _exit(rank::exit_of_refusal);
+  end_all("dryfly: %s uses %s and cannot run on %s: say --mpi %s\n", program_invocation_name, title, name, word);
 }
 
 // A library of the other family than the run's, and beside it at most one that was asked for as libmpi.so.

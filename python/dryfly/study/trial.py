@@ -32,7 +32,7 @@ from dryfly.case.bind import bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
 from dryfly.machine.node import most_nics, node_of
-from dryfly.mpi import software
+from dryfly.mpi import libraries, software
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.run.runner import Runner, command_line, environment_of, with_files
 from dryfly.study.kept import Entry
@@ -63,7 +63,9 @@ class Trial:
         """Of the result. Raises UserError for a machine, a place on it or a library that is not there."""
         case = self.case
         # A commit may have to build the program first, and its work tree is not here.
-        needed = program.family(case.program) if self.folder is None else ""
+        needed, linked = "", ""
+        if self.folder is None:
+            needed, linked = program.family(case.program), program.linked_family(case.program)
         library = library_of(case, needed=needed)
         about = Path(library.libmpi).stat()
         bound = settled(bind(case), library)
@@ -84,6 +86,8 @@ class Trial:
             content["spec"] = with_counted_software(bound.spec, bound.machine)
             tables = [_file_hash(path) for path in software.files_of(library.name)]
             content["software"] = [str(bound.machine.number("host.instruction")), *tables]
+        if case.mpi is None and not linked:  # it may turn out to use another one (run/other_family.py)
+            content["mpis"] = [[each.name, each.libmpi] for each in libraries.installed()]
         if case.compute.startswith("replay:"):
             content["replay"] = _file_hash(Path(case.compute.removeprefix("replay:")))
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:24]
