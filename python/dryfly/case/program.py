@@ -21,6 +21,7 @@ from dryfly.mpi import elf, system, wrappers
 from dryfly.mpi.libraries import MpiLibrary
 
 _LAUNCHER = re.compile(r"(mpirun|mpiexec)([._-]\w+)*|orterun|prterun|srun|aprun|jsrun|ibrun")
+_NOT_LINKED = "not linked against MPI: one that is loaded later is checked then"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,7 @@ def _check_elf(path: Path, mpi: MpiLibrary) -> tuple[str, system.Additions]:
             "it dynamically"
         )
     additions = system.additions(path, linked, mpi)
-    return ("linked against " + ", ".join(linked.names) if linked.names else "not linked against MPI"), additions
+    return ("linked against " + ", ".join(linked.names) if linked.names else _NOT_LINKED), additions
 
 
 def file_of(name: str) -> Path | None:
