@@ -99,6 +99,8 @@ pid_t thread_id() {
   return own_thread;
 }
 
+pid_t main_thread_id() { return main_thread.load(std::memory_order_relaxed); }
+
 bool on_main_thread() { return thread_id() == main_thread.load(std::memory_order_relaxed); }
 
 std::uint64_t instant() { return dryfly_self.now_ps.load(std::memory_order_relaxed); }

@@ -40,6 +40,7 @@ bool belongs_to_run();
 // Called when MPI is initialised: the calling thread is the rank's main thread from now on, its clock is virtual.
 void become_rank();
 bool on_main_thread();
+pid_t main_thread_id();
 // The kernel's number of the calling thread.
 pid_t thread_id();
 // Has this process joined a served fabric? Then its clock is virtual from that moment on, and its sleeps are real.

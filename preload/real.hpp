@@ -49,6 +49,7 @@ void nap_ns(std::uint64_t ns);
   X(pthread_join, int, (pthread_t, void**))                                                                         \
   X(pthread_barrier_wait, int, (pthread_barrier_t*))                                                                \
   X(pthread_cond_wait, int, (pthread_cond_t*, pthread_mutex_t*))                                                    \
+  X(sem_post, int, (sem_t*))                                                                                        \
   X(sem_wait, int, (sem_t*))                                                                                        \
   X(pthread_cond_signal, int, (pthread_cond_t*))                                                                    \
   X(pthread_cond_broadcast, int, (pthread_cond_t*))                                                                 \

@@ -38,12 +38,10 @@ using wire::ComputeMode;
 struct Compute {
   ComputeMode mode = ComputeMode::none;
   std::uint64_t factor_ppm = 0;
-  GapPoint point{};                 // the next one of observation
-  std::uint64_t gap_began_ns = 0;   // CPU clock of the thread
-  std::uint64_t looks = 0;          // at that clock, in the present gap
-  std::uint64_t credited_ps = 0;    // of the present gap
-  std::uint64_t by_workers_ns = 0;  // while the main thread waited for them in the present gap
-  bool in_gap = false;              // the main thread is outside MPI (not in a callback of it)
+  GapPoint point{};               // the next one of observation
+  std::uint64_t looks = 0;        // at that clock, in the present gap
+  std::uint64_t credited_ps = 0;  // of the present gap
+  bool in_gap = false;            // the main thread is outside MPI (not in a callback of it)
   bool mismatch = false;
 };
 constinit Compute compute;
@@ -70,11 +68,14 @@ constexpr double pair_weight = 1.0 / 32;
 constexpr double error_of_mean = 1.0 / 8;  // in distances of single ones: the root of weight / (2 - weight)
 constexpr std::uint64_t owed_most = 16;    // looks; more would be computing
 
-// The main thread's gap, for other threads.
+// The main thread's gap, for other threads too.
+constexpr std::uint64_t not_begun = ~std::uint64_t{0};
 struct Gap {
   std::atomic<bool> open{false};
   std::atomic<std::uint32_t> count{0};
   std::atomic<std::uint64_t> began_ps{0};
+  std::atomic<std::uint64_t> began_ns{0};       // of its CPU clock
+  std::atomic<std::uint64_t> by_workers_ns{0};  // more than it has computed: while it waited for others
 };
 constinit Gap gap;
 std::atomic<bool> others_move_clock{false};  // by what they compute
@@ -83,6 +84,12 @@ constinit GapReader reader;
 
 // ns x ppm / 1e6 in picoseconds, without overflow for years of nanoseconds.
 std::uint64_t scaled_ps(std::uint64_t ns, std::uint64_t ppm) { return ns / 1000 * ppm + ns % 1000 * ppm / 1000; }
+
+// The processor time that takes so long.
+std::uint64_t cpu_of_ps(std::uint64_t ps) {
+  if (compute.factor_ppm == 0) return 0;
+  return ps / compute.factor_ppm * 1000 + ps % compute.factor_ppm * 1000 / compute.factor_ppm;
+}
 
 std::uint64_t without_moved_by_others(std::uint64_t added_ps, std::uint64_t due_ps) {
   if (!dryfly_self.has_threads() && !others_move_clock.load(std::memory_order_relaxed)) return added_ps;
@@ -147,9 +154,9 @@ std::uint64_t newly_computed_ps(std::uint64_t computed_ns, std::uint64_t told_ps
 
 void observe_measured(Observation observation) {
   const std::uint64_t told_ps = hush_herald();
-  const std::uint64_t began_ns = compute.gap_began_ns;
+  const std::uint64_t began_ns = gap.began_ns.load(std::memory_order_relaxed);
   const std::uint64_t now_ns = cpu_now_ns();
-  const std::uint64_t gap_ns = now_ns - began_ns + compute.by_workers_ns;
+  const std::uint64_t gap_ns = now_ns - began_ns + gap.by_workers_ns.load(std::memory_order_relaxed);
   if (looks.empty_ns != nullptr) {
     *looks.empty_ns++ = gap_ns;
     return;
@@ -161,8 +168,9 @@ void observe_measured(Observation observation) {
     writer.add(point_of(observation), added_ps);
   }
   if (observation == Observation::within_gap) {
-    const std::uint64_t left_out_ns = compute.gap_began_ns - began_ns;  // while the clock came to where the rank is
-    return let_tell(std::max(now_ns + left_out_ns, compute.gap_began_ns + looking_ns));
+    const std::uint64_t begins_ns = gap.began_ns.load(std::memory_order_relaxed);
+    const std::uint64_t left_out_ns = begins_ns - began_ns;  // while the clock came to where the rank is
+    return let_tell(std::max(now_ns + left_out_ns, begins_ns + looking_ns));
   }
   looks.owed_ns = std::min(looking_ns - std::min(gap_ns, looking_ns), owed_most * looks.each_ns());
   wire::RankTimes& times = dryfly_self.page->times;
@@ -254,16 +262,18 @@ void open_compute() {
 void begin_gap() {
   if (!on_main_thread()) return;
   gap.began_ps.store(instant(), std::memory_order_relaxed);
+  gap.began_ns.store(not_begun, std::memory_order_relaxed);
+  gap.by_workers_ns.store(0, std::memory_order_relaxed);
   gap.count.store(gap.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   gap.open.store(true, std::memory_order_release);
   if (compute.mode == ComputeMode::none) return;
   compute.in_gap = true;
   compute.looks = 0;
   compute.credited_ps = 0;
-  compute.by_workers_ns = 0;
   if (compute.mode != ComputeMode::measured) return;
-  compute.gap_began_ns = begin_looks();
-  let_tell(compute.gap_began_ns + looks.owed_ns);
+  const std::uint64_t began_ns = begin_looks();
+  gap.began_ns.store(began_ns, std::memory_order_relaxed);
+  let_tell(began_ns + looks.owed_ns);
 }
 
 std::uint64_t computing_clock_ns() {
@@ -271,7 +281,7 @@ std::uint64_t computing_clock_ns() {
 }
 
 void leave_out_since(std::uint64_t clock_ns) {
-  if (clock_ns != 0) compute.gap_began_ns += cpu_now_ns() - clock_ns;
+  if (clock_ns != 0) gap.began_ns.fetch_add(cpu_now_ns() - clock_ns, std::memory_order_relaxed);
 }
 
 // Where computing takes no time, neither does what a thread does between two calls of MPI; but it may spin until the
@@ -408,14 +418,30 @@ void observe_compute(Observation observation) {
 
 std::uint64_t computed_ps(std::uint64_t cpu_ns) { return scaled_ps(cpu_ns, compute.factor_ppm); }
 
+std::uint64_t main_comes_to_ps() {
+  if (!gap.open.load(std::memory_order_acquire)) return instant();
+  const std::uint64_t cpu_ns = on_main_thread() ? cpu_now_ns() : thread_cpu_ns(main_thread_id());
+  const std::uint64_t began_ns = gap.began_ns.load(std::memory_order_relaxed);
+  const std::uint64_t used_ns = cpu_ns - std::min(began_ns, cpu_ns) + gap.by_workers_ns.load(std::memory_order_relaxed);
+  return std::max(instant(), gap.began_ps.load(std::memory_order_relaxed) + computed_ps(used_ns));
+}
+
 WaitForWorkers::WaitForWorkers()
-    : counts_(program_has_threads() && on_main_thread() && compute.in_gap && compute.mode == ComputeMode::measured &&
-              phase() == Phase::running) {
+    : counts_(program_has_threads() && compute.mode == ComputeMode::measured && phase() == Phase::running) {
+  if (!counts_ || !on_main_thread()) return;
+  counts_ = compute.in_gap;
   if (counts_) begin_wait_for_workers();
 }
 
 WaitForWorkers::~WaitForWorkers() {
-  if (counts_) compute.by_workers_ns += end_wait_for_workers();
+  if (!counts_) return;
+  if (!on_main_thread()) {
+    note_woken();
+    return;
+  }
+  const std::uint64_t others_ps = end_wait_for_workers();
+  const std::uint64_t own_ps = main_comes_to_ps();
+  if (others_ps > own_ps) gap.by_workers_ns.fetch_add(cpu_of_ps(others_ps - own_ps), std::memory_order_relaxed);
 }
 
 bool another_comes_before(std::uint64_t at_ps) {

@@ -39,7 +39,9 @@ std::uint64_t computing_clock_ns();
 void leave_out_since(std::uint64_t clock_ns);
 // What that much processor time is in virtual time.
 std::uint64_t computed_ps(std::uint64_t cpu_ns);
-// The main thread waits for other threads of the program (preload/clock/workers.hpp).
+// The instant to which the main thread has come, with what it has computed in its present gap.
+std::uint64_t main_comes_to_ps();
+// The calling thread waits for another one of the program (preload/clock/workers.hpp).
 class WaitForWorkers {
  public:
   WaitForWorkers();
@@ -48,7 +50,7 @@ class WaitForWorkers {
   WaitForWorkers& operator=(const WaitForWorkers&) = delete;
 
  private:
-  bool counts_;
+  bool counts_;  // it may have to wait for what others compute
 };
 // Ends the gap where the calling thread is the main thread and in one; says whether it was.
 bool leave_gap();

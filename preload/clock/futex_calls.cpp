@@ -10,6 +10,7 @@
 
 #include "preload/clock/compute.hpp"
 #include "preload/clock/timed_wait.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/export.hpp"
 #include "preload/node/system_calls.hpp"
 #include "preload/rank.hpp"
@@ -74,6 +75,7 @@ DRYFLY_EXPORT long syscall(long number, ...) noexcept {
   if (is_timed_wait(number, arguments) && waits_virtually(__builtin_return_address(0))) {
     return wait_virtually(arguments);
   }
+  if (number == SYS_futex && !is_wait(arguments)) note_release();
   if (number == SYS_futex && is_wait(arguments)) {
     const WaitForWorkers wait;
     return dryfly::rank::kernel_call(number, arguments);

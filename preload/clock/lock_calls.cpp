@@ -14,6 +14,7 @@
 
 #include "preload/clock/progress_rest.hpp"
 #include "preload/clock/timed_wait.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/export.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
@@ -131,12 +132,14 @@ DRYFLY_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mute
 DRYFLY_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   signals_of(condition).fetch_add(1);
   end_rests();
+  note_release();
   return real::pthread_cond_signal()(condition);
 }
 
 DRYFLY_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   signals_of(condition).fetch_add(1);
   end_rests();
+  note_release();
   return real::pthread_cond_broadcast()(condition);
 }
 

@@ -1,8 +1,9 @@
-// Waits without a deadline, in which the main thread may wait for what other threads compute (workers.hpp).
+// Waits without a deadline, in which a thread may wait for what others compute, and what ends them (workers.hpp).
 #include <pthread.h>
 #include <semaphore.h>
 
 #include "preload/clock/compute.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/export.hpp"
 #include "preload/real.hpp"
 
@@ -14,6 +15,7 @@ DRYFLY_EXPORT int pthread_join(pthread_t thread, void** result) {
 }
 
 DRYFLY_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
+  note_release();
   const WaitForWorkers wait;
   return real::pthread_barrier_wait()(barrier);
 }
@@ -21,6 +23,11 @@ DRYFLY_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
 DRYFLY_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
   const WaitForWorkers wait;
   return real::pthread_cond_wait()(condition, mutex);
+}
+
+DRYFLY_EXPORT int sem_post(sem_t* semaphore) noexcept {
+  note_release();
+  return real::sem_post()(semaphore);
 }
 
 DRYFLY_EXPORT int sem_wait(sem_t* semaphore) {

@@ -17,55 +17,63 @@ namespace dryfly::preload {
 
 namespace {
 
-// What has been called by all threads, where none of them is inside.
-struct Quiet {
-  std::uint64_t calls = 0;
-  bool is = false;
-  bool lasts() const { return is && calls == now().calls && now().is; }
-  static Quiet now() {
-    if (phase() != Phase::running) return {};
-    return {dryfly_self.page->call_count.load(std::memory_order_relaxed), !inside_mpi()};
-  }
-};
+// How often MPI had been called when a thread was last where its instant is known; it is known no longer when another
+// one has been in MPI since, for whatever waits for that may spin.
+constexpr std::uint64_t not_known = ~std::uint64_t{0};
+
+std::uint64_t calls_now() {
+  if (phase() != Phase::running || inside_mpi()) return not_known;
+  return dryfly_self.page->call_count.load(std::memory_order_relaxed);
+}
+
+bool is_since(std::uint64_t calls) { return calls != not_known && calls == calls_now(); }
 
 struct Worker {
   std::atomic<pid_t> thread{0};  // 0: free
-  std::atomic<std::uint64_t> at_wait_ns{0};
-  std::uint64_t since_ps = 0;  // outside MPI
-  std::uint64_t since_ns = 0;
-  Quiet since{};
+  std::atomic<std::uint64_t> calls{not_known};
+  std::atomic<std::uint64_t> at_ps{0};
+  std::atomic<std::uint64_t> cpu_ns{0};  // its processor time then
+
+  void is_at(std::uint64_t now_ps, std::uint64_t now_ns) {
+    at_ps.store(now_ps);
+    cpu_ns.store(now_ns);
+    calls.store(calls_now());
+  }
+  bool is_known() const { return is_since(calls.load()); }
+  std::uint64_t come_to_ps(std::uint64_t now_ns) const {
+    return at_ps.load() + computed_ps(now_ns - std::min(cpu_ns.load(), now_ns));
+  }
 };
-Worker workers[256];  // further threads are not known
+constinit Worker workers[256];  // further threads are not known
 __attribute__((tls_model("initial-exec"))) thread_local constinit Worker* own = nullptr;
 
-// Of the present wait of the main thread.
-std::atomic<std::uint64_t> longest_ended_ns{0};
-Quiet wait_began{};
+std::atomic<std::uint64_t> released_ps{0};  // the latest instant at which one may have let others go on
+std::uint64_t calls_at_wait = not_known;
 
 std::uint64_t own_cpu_ns() { return real::now_ns(CLOCK_THREAD_CPUTIME_ID); }
 
-void raise_to(std::atomic<std::uint64_t>& value, std::uint64_t least) {
-  std::uint64_t known = value.load();
-  while (known < least && !value.compare_exchange_weak(known, least)) {
+void release_from(const Worker& worker) {
+  if (!worker.is_known()) return;
+  const std::uint64_t at_ps = worker.come_to_ps(own_cpu_ns());
+  std::uint64_t latest_ps = released_ps.load();
+  while (latest_ps < at_ps && !released_ps.compare_exchange_weak(latest_ps, at_ps)) {
   }
 }
-
-std::uint64_t used_since(std::uint64_t before_ns, std::uint64_t now_ns) { return now_ns - std::min(before_ns, now_ns); }
 
 void enter_list() {
   for (Worker& each : workers) {
     pid_t nobody = 0;
     if (!each.thread.compare_exchange_strong(nobody, thread_id())) continue;
-    each.at_wait_ns.store(0);
     own = &each;
-    return note_outside_mpi();
+    return own->is_at(main_comes_to_ps(), own_cpu_ns());
   }
 }
 
 void leave_list(void*) {
   Worker* const place = std::exchange(own, nullptr);
   if (place == nullptr) return;
-  raise_to(longest_ended_ns, used_since(place->at_wait_ns.load(), own_cpu_ns()));
+  release_from(*place);
+  place->calls.store(not_known);
   place->thread.store(0);
 }
 
@@ -103,34 +111,28 @@ void forget_thread(const ThreadStart& start) {
 }
 
 void note_outside_mpi() {
-  if (own == nullptr || phase() != Phase::running) return;
-  own->since_ps = instant();
-  own->since_ns = own_cpu_ns();
-  own->since = Quiet::now();
+  if (own != nullptr) own->is_at(instant(), own_cpu_ns());
 }
 
-std::uint64_t computed_up_to_ps() {
-  if (own == nullptr || !own->since.lasts()) return 0;
-  return own->since_ps + computed_ps(used_since(own->since_ns, own_cpu_ns()));
+void note_release() {
+  if (own != nullptr) release_from(*own);
 }
+
+void note_woken() {
+  if (own != nullptr) own->is_at(main_comes_to_ps(), own_cpu_ns());
+}
+
+std::uint64_t computed_up_to_ps() { return own != nullptr && own->is_known() ? own->come_to_ps(own_cpu_ns()) : 0; }
 
 void begin_wait_for_workers() {
-  wait_began = Quiet::now();
-  longest_ended_ns.store(0);
+  calls_at_wait = calls_now();
+  const std::uint64_t now_ps = main_comes_to_ps();
   for (Worker& each : workers) {
     const pid_t thread = each.thread.load();
-    if (thread != 0) each.at_wait_ns.store(thread_cpu_ns(thread));
+    if (thread != 0 && !each.is_known()) each.is_at(now_ps, thread_cpu_ns(thread));
   }
 }
 
-std::uint64_t end_wait_for_workers() {
-  if (!wait_began.lasts()) return 0;
-  std::uint64_t longest_ns = longest_ended_ns.load();
-  for (const Worker& each : workers) {
-    const pid_t thread = each.thread.load();
-    if (thread != 0) longest_ns = std::max(longest_ns, used_since(each.at_wait_ns.load(), thread_cpu_ns(thread)));
-  }
-  return longest_ns;
-}
+std::uint64_t end_wait_for_workers() { return is_since(calls_at_wait) ? released_ps.load() : 0; }
 
 }  // namespace dryfly::preload

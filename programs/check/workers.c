@@ -11,7 +11,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static bool is_done;
-static sem_t semaphore;
+static sem_t semaphore, answered;
 static pthread_barrier_t barrier;
 
 static void compute(void) {
@@ -46,6 +46,20 @@ static void* work_by_calls(void* unused) {
   MPI_Barrier(MPI_COMM_SELF);
   return unused;
 }
+// As long as the main thread computes at the same time.
+static void* work_beside(void* unused) {
+  compute();
+  return unused;
+}
+// Twice, each time when it is told to, behind what the main thread has computed.
+static void* work_in_turn(void* unused) {
+  for (int turn = 0; turn < 2; ++turn) {
+    sem_wait(&semaphore);
+    compute();
+    sem_post(&answered);
+  }
+  return unused;
+}
 // As long as half a second of its own processor time.
 static void* work_by_clock(void* unused) {
   struct timespec now = {0};
@@ -55,8 +69,9 @@ static void* work_by_clock(void* unused) {
   return unused;
 }
 
-static void* (*const works[])(void*) = {work, work_and_signal, work_and_post, work_and_meet, work_by_calls, work_by_clock};
-static const char* const ways[] = {"join", "condition", "semaphore", "barrier", "calls", "clock"};
+static void* (*const works[])(void*) = {work,          work_and_signal, work_and_post, work_and_meet,
+                                        work_by_calls, work_by_clock,   work_beside,   work_in_turn};
+static const char* const ways[] = {"join", "condition", "semaphore", "barrier", "calls", "clock", "beside", "turns"};
 
 static int way_of(const char* name) {
   for (int way = 0; way < (int)(sizeof ways / sizeof *ways); ++way)
@@ -72,10 +87,12 @@ int main(int argc, char** argv) {
   const int way = argc > 1 ? way_of(argv[1]) : -1;
   REQUIRE(way >= 0, "workers WAY LEVEL");
   sem_init(&semaphore, 0, 0);
+  sem_init(&answered, 0, 0);
   pthread_barrier_init(&barrier, NULL, 2);
   double began = MPI_Wtime();
   compute();
-  const double alone = way == 5 ? 0.5 : MPI_Wtime() - began;
+  const double once = MPI_Wtime() - began;
+  const double alone = way == 5 ? 0.5 : way == 7 ? 4 * once : once;
   began = MPI_Wtime();
   pthread_t worker;
   REQUIRE(pthread_create(&worker, NULL, works[way], &began) == 0, "no thread");
@@ -87,11 +104,19 @@ int main(int argc, char** argv) {
     sem_wait(&semaphore);
   } else if (way == 3) {
     pthread_barrier_wait(&barrier);
+  } else if (way == 6) {
+    compute();
+  } else if (way == 7) {
+    for (int turn = 0; turn < 2; ++turn) {
+      compute();
+      sem_post(&semaphore);
+      sem_wait(&answered);
+    }
   }
   if (way != 2) pthread_join(worker, NULL);
   const double together = MPI_Wtime() - began;
   if (way == 2) pthread_join(worker, NULL);
-  REQUIRE(together > alone / 2 && together < 2 * alone, "%s: %g s, alone %g s", ways[way], together, alone);
+  REQUIRE(together > 0.7 * alone && together < 1.5 * alone, "%s: %g s, alone %g s", ways[way], together, alone);
   if (my_rank == 0) printf("ok workers\n");
   MPI_Finalize();
   return 0;

@@ -129,6 +129,7 @@ def test_threads_that_probe_or_test_get_on(program: str, family: str, dryfly: Dr
     [
         ("join", "funneled"), ("join", "multiple"), ("condition", "funneled"), ("semaphore", "multiple"),
         ("barrier", "funneled"), ("calls", "multiple"), ("clock", "funneled"), ("clock", "multiple"),
+        ("beside", "funneled"), ("beside", "multiple"), ("turns", "funneled"), ("turns", "multiple"),
     ],
 )  # fmt: skip
 def test_what_another_thread_computes_takes_its_time(way: str, level: str, family: str, dryfly: Dryfly) -> None:
