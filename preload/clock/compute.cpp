@@ -38,10 +38,9 @@ using wire::ComputeMode;
 struct Compute {
   ComputeMode mode = ComputeMode::none;
   std::uint64_t factor_ppm = 0;
-  GapPoint point{};               // the next one of observation
-  std::uint64_t looks = 0;        // at that clock, in the present gap
-  std::uint64_t credited_ps = 0;  // of the present gap
-  bool in_gap = false;            // the main thread is outside MPI (not in a callback of it)
+  GapPoint point{};         // the next one of observation
+  std::uint64_t looks = 0;  // at that clock, in the present gap
+  bool in_gap = false;      // the main thread is outside MPI (not in a callback of it)
   bool mismatch = false;
 };
 constinit Compute compute;
@@ -73,7 +72,8 @@ constexpr std::uint64_t not_begun = ~std::uint64_t{0};
 struct Gap {
   std::atomic<bool> open{false};
   std::atomic<std::uint32_t> count{0};
-  std::atomic<std::uint64_t> began_ps{0};
+  std::atomic<std::uint64_t> at_ps{0};  // the clock, when it was last moved by what the thread has computed or waited
+  std::atomic<std::uint64_t> credited_ps{0};    // what it had computed in the gap by then
   std::atomic<std::uint64_t> began_ns{0};       // of its CPU clock
   std::atomic<std::uint64_t> by_workers_ns{0};  // more than it has computed: while it waited for others
 };
@@ -91,9 +91,9 @@ std::uint64_t cpu_of_ps(std::uint64_t ps) {
   return ps / compute.factor_ppm * 1000 + ps % compute.factor_ppm * 1000 / compute.factor_ppm;
 }
 
-std::uint64_t without_moved_by_others(std::uint64_t added_ps, std::uint64_t due_ps) {
+std::uint64_t without_moved_by_others(std::uint64_t added_ps) {
   if (!dryfly_self.has_threads() && !others_move_clock.load(std::memory_order_relaxed)) return added_ps;
-  const std::uint64_t end_ps = gap.began_ps.load(std::memory_order_relaxed) + due_ps;
+  const std::uint64_t end_ps = gap.at_ps.load(std::memory_order_relaxed) + added_ps;
   const std::uint64_t now = instant();
   return end_ps <= now ? 0 : std::min(added_ps, end_ps - now);
 }
@@ -142,13 +142,14 @@ void let_tell(std::uint64_t from_ns) {
 std::uint64_t newly_computed_ps(std::uint64_t computed_ns, std::uint64_t told_ps) {
   const std::uint64_t due_ps = scaled_ps(computed_ns, compute.factor_ppm);
   std::uint64_t added_ps = 0;
-  if (due_ps > compute.credited_ps) {
-    added_ps = without_moved_by_others(due_ps - compute.credited_ps, due_ps);
-    compute.credited_ps = due_ps;
+  const std::uint64_t credited_ps = gap.credited_ps.load(std::memory_order_relaxed);
+  if (due_ps > credited_ps) {
+    added_ps = without_moved_by_others(due_ps - credited_ps);
+    gap.credited_ps.store(due_ps, std::memory_order_relaxed);
   }
   const std::uint64_t comes_to_ps = instant() + added_ps;
   if (told_ps <= comes_to_ps) return added_ps;
-  compute.credited_ps += told_ps - comes_to_ps;
+  gap.credited_ps.fetch_add(told_ps - comes_to_ps, std::memory_order_relaxed);
   return told_ps - instant();
 }
 
@@ -261,7 +262,7 @@ void open_compute() {
 
 void begin_gap() {
   if (!on_main_thread()) return;
-  gap.began_ps.store(instant(), std::memory_order_relaxed);
+  gap.at_ps.store(instant(), std::memory_order_relaxed);
   gap.began_ns.store(not_begun, std::memory_order_relaxed);
   gap.by_workers_ns.store(0, std::memory_order_relaxed);
   gap.count.store(gap.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -269,7 +270,7 @@ void begin_gap() {
   if (compute.mode == ComputeMode::none) return;
   compute.in_gap = true;
   compute.looks = 0;
-  compute.credited_ps = 0;
+  gap.credited_ps.store(0, std::memory_order_relaxed);
   if (compute.mode != ComputeMode::measured) return;
   const std::uint64_t began_ns = begin_looks();
   gap.began_ns.store(began_ns, std::memory_order_relaxed);
@@ -342,13 +343,11 @@ std::uint64_t come_to_beside_ps() {
   return come_to_ps;
 }
 
-// A thread other than the main one enters MPI, or reads a clock: the clock is where it has come to.
-void observe_beside(bool enters) {
-  if (enters) {
-    if (const std::uint64_t told_ps = dismiss_herald(); told_ps > instant()) advance_to(told_ps);
-  }
+// A thread other than the main one enters MPI: the clock is where it has come to.
+void observe_beside() {
+  if (const std::uint64_t told_ps = dismiss_herald(); told_ps > instant()) advance_to(told_ps);
   if (compute.mode != ComputeMode::measured) return;
-  const std::uint64_t come_to_ps = std::max(enters ? come_to_beside_ps() : 0, computed_up_to_ps());
+  const std::uint64_t come_to_ps = std::max(come_to_beside_ps(), computed_up_to_ps());
   if (come_to_ps <= instant()) return;
   others_move_clock.store(true, std::memory_order_relaxed);
   advance_to(come_to_ps);
@@ -404,7 +403,7 @@ std::uint64_t reach_beside_threads() {
 
 void observe_compute(Observation observation) {
   const bool ends_gap = observation != Observation::within_gap;
-  if (phase() == Phase::running && !on_main_thread()) return observe_beside(ends_gap);
+  if (ends_gap && phase() == Phase::running && !on_main_thread()) return observe_beside();
   if (ends_gap && on_main_thread()) gap.open.store(false, std::memory_order_relaxed);
   if (compute.mode == ComputeMode::none || phase() != Phase::running || !on_main_thread() || !compute.in_gap) return;
   compute.in_gap = !ends_gap;
@@ -413,6 +412,7 @@ void observe_compute(Observation observation) {
   } else {
     observe_replayed(observation);
   }
+  main_is_at_clock();
   pass_point(observation);
 }
 
@@ -423,26 +423,21 @@ std::uint64_t main_comes_to_ps() {
   const std::uint64_t cpu_ns = on_main_thread() ? cpu_now_ns() : thread_cpu_ns(main_thread_id());
   const std::uint64_t began_ns = gap.began_ns.load(std::memory_order_relaxed);
   const std::uint64_t used_ns = cpu_ns - std::min(began_ns, cpu_ns) + gap.by_workers_ns.load(std::memory_order_relaxed);
-  return std::max(instant(), gap.began_ps.load(std::memory_order_relaxed) + computed_ps(used_ns));
+  const std::uint64_t due_ps = computed_ps(used_ns);
+  return gap.at_ps.load(std::memory_order_relaxed) +
+         (due_ps - std::min(gap.credited_ps.load(std::memory_order_relaxed), due_ps));
 }
 
-WaitForWorkers::WaitForWorkers()
-    : counts_(program_has_threads() && compute.mode == ComputeMode::measured && phase() == Phase::running) {
-  if (!counts_ || !on_main_thread()) return;
-  counts_ = compute.in_gap;
-  if (counts_) begin_wait_for_workers();
-}
+void main_is_at_clock() { gap.at_ps.store(instant(), std::memory_order_relaxed); }
 
-WaitForWorkers::~WaitForWorkers() {
-  if (!counts_) return;
-  if (!on_main_thread()) {
-    note_woken();
-    return;
-  }
-  const std::uint64_t others_ps = end_wait_for_workers();
+void main_goes_on_at(std::uint64_t at_ps) {
   const std::uint64_t own_ps = main_comes_to_ps();
-  if (others_ps > own_ps) gap.by_workers_ns.fetch_add(cpu_of_ps(others_ps - own_ps), std::memory_order_relaxed);
+  if (at_ps > own_ps) gap.by_workers_ns.fetch_add(cpu_of_ps(at_ps - own_ps), std::memory_order_relaxed);
 }
+
+bool is_in_gap() { return on_main_thread() && compute.in_gap; }
+
+bool computing_is_measured() { return compute.mode == ComputeMode::measured; }
 
 bool another_comes_before(std::uint64_t at_ps) {
   if (!others_have_left_mpi()) return false;

@@ -41,17 +41,13 @@ void leave_out_since(std::uint64_t clock_ns);
 std::uint64_t computed_ps(std::uint64_t cpu_ns);
 // The instant to which the main thread has come, with what it has computed in its present gap.
 std::uint64_t main_comes_to_ps();
-// The calling thread waits for another one of the program (preload/clock/workers.hpp).
-class WaitForWorkers {
- public:
-  WaitForWorkers();
-  ~WaitForWorkers();
-  WaitForWorkers(const WaitForWorkers&) = delete;
-  WaitForWorkers& operator=(const WaitForWorkers&) = delete;
-
- private:
-  bool counts_;  // it may have to wait for what others compute
-};
+// It is where the clock is: it has waited for that, or been observed.
+void main_is_at_clock();
+// It has waited for another one, and goes on no sooner than there.
+void main_goes_on_at(std::uint64_t at_ps);
+// Is the calling thread the main one, and outside MPI?
+bool is_in_gap();
+bool computing_is_measured();
 // Ends the gap where the calling thread is the main thread and in one; says whether it was.
 bool leave_gap();
 // Has another thread, which has called MPI before and runs outside it now, not come to that instant by its CPU time?

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "preload/clock/compute.hpp"
 #include "preload/clock/timed_wait.hpp"
 #include "preload/clock/workers.hpp"
 #include "preload/export.hpp"
@@ -45,6 +44,7 @@ std::uint64_t deadline_of(const long (&a)[6]) {
 }
 
 long wait_virtually(const long (&a)[6]) {
+  const WaitFor released(on_main_thread() ? reinterpret_cast<const void*>(a[0]) : nullptr);
   const bool any = (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT;
   const long operation = FUTEX_WAIT_BITSET | (a[1] & FUTEX_PRIVATE_FLAG);
   const long bits = any ? static_cast<long>(FUTEX_BITSET_MATCH_ANY) : a[5];
@@ -75,9 +75,9 @@ DRYFLY_EXPORT long syscall(long number, ...) noexcept {
   if (is_timed_wait(number, arguments) && waits_virtually(__builtin_return_address(0))) {
     return wait_virtually(arguments);
   }
-  if (number == SYS_futex && !is_wait(arguments)) note_release();
+  if (number == SYS_futex && !is_wait(arguments)) note_release(reinterpret_cast<const void*>(arguments[0]));
   if (number == SYS_futex && is_wait(arguments)) {
-    const WaitForWorkers wait;
+    const WaitFor wait(reinterpret_cast<const void*>(arguments[0]));
     return dryfly::rank::kernel_call(number, arguments);
   }
   long result = 0;

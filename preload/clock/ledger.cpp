@@ -190,7 +190,7 @@ void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
     if (ledger.active.load(std::memory_order_relaxed) == 1) end_software();
     close_call(index, mode, entered_ps, instant(), bytes);
   }
-  if (!on_main_thread()) note_outside_mpi();
+  note_outside_mpi();
   if (dryfly_self.has_threads()) end_turn();
 }
 

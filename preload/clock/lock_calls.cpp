@@ -70,6 +70,7 @@ int error_number(int result) { return result == 0 ? 0 : errno; }
 template <typename Wait>
 int wait_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline,
                    Wait wait) {
+  const WaitFor released(on_main_thread() ? condition : nullptr);
   const std::atomic<std::uint32_t>& count = signals_of(condition);
   const std::uint32_t before = count.load();
   const auto attempt = [&](const timespec* end) {
@@ -101,12 +102,14 @@ using namespace dryfly::preload;
 
 DRYFLY_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
   if (!is_virtual(deadline, __builtin_return_address(0))) return real::sem_timedwait()(semaphore, deadline);
+  const WaitFor released(on_main_thread() ? semaphore : nullptr);
   return as_errno(wait_until(CLOCK_REALTIME, *deadline,
                              [&](const timespec* end) { return error_number(real::sem_timedwait()(semaphore, end)); }));
 }
 
 DRYFLY_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
   if (!is_virtual(deadline, __builtin_return_address(0))) return real::sem_clockwait()(semaphore, clock, deadline);
+  const WaitFor released(on_main_thread() ? semaphore : nullptr);
   return as_errno(wait_until(clock, *deadline, [&](const timespec* end) {
     return error_number(real::sem_clockwait()(semaphore, clock, end));
   }));
@@ -132,14 +135,14 @@ DRYFLY_EXPORT int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mute
 DRYFLY_EXPORT int pthread_cond_signal(pthread_cond_t* condition) noexcept {
   signals_of(condition).fetch_add(1);
   end_rests();
-  note_release();
+  note_release(condition);
   return real::pthread_cond_signal()(condition);
 }
 
 DRYFLY_EXPORT int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
   signals_of(condition).fetch_add(1);
   end_rests();
-  note_release();
+  note_release(condition);
   return real::pthread_cond_broadcast()(condition);
 }
 

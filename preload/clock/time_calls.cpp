@@ -17,6 +17,7 @@
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/linked_clock.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/export.hpp"
 #include "preload/mpi/mpi_calls.hpp"
 #include "preload/mpi/mpi_library.hpp"
@@ -56,8 +57,12 @@ std::uint64_t cost_beside_mpi_ps() {
 }
 
 // The instant that a reading shows. A helper thread that reads while the rank is inside MPI costs nothing: the call
-// moves the clock, and the number of such readings depends on the real scheduler.
+// moves the clock, and the number of such readings depends on the real scheduler. Where it has computed further than
+// the clock is, it is there.
 std::uint64_t read_instant() {
+  if (!on_main_thread()) {
+    if (const std::uint64_t own_ps = computed_up_to_ps(); own_ps > instant()) return own_ps;
+  }
   if (on_main_thread() || !inside_mpi()) {
     observe_compute(Observation::within_gap);
     advance(another_moves_clock() ? cost_beside_mpi_ps() : clock_read_cost_ps());

@@ -36,6 +36,9 @@ class TimedWait {
  public:
   // `first_slice_ns`: the length of the first attempt where another thread might act; without one it is 0.
   TimedWait(std::uint64_t deadline_ps, EndedBy ended_by, std::uint64_t first_slice_ns = 0);
+  ~TimedWait();
+  TimedWait(const TimedWait&) = delete;
+  TimedWait& operator=(const TimedWait&) = delete;
 
   // Waits for the next attempt where nothing but time ends the wait.
   void rest() const;

@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <semaphore.h>
 
-#include "preload/clock/compute.hpp"
 #include "preload/clock/workers.hpp"
 #include "preload/export.hpp"
 #include "preload/real.hpp"
@@ -10,27 +9,27 @@
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int pthread_join(pthread_t thread, void** result) {
-  const WaitForWorkers wait;
+  const WaitFor wait(reinterpret_cast<void*>(thread));
   return real::pthread_join()(thread, result);
 }
 
 DRYFLY_EXPORT int pthread_barrier_wait(pthread_barrier_t* barrier) noexcept {
-  note_release();
-  const WaitForWorkers wait;
+  note_release(barrier);
+  const WaitFor wait(barrier);
   return real::pthread_barrier_wait()(barrier);
 }
 
 DRYFLY_EXPORT int pthread_cond_wait(pthread_cond_t* condition, pthread_mutex_t* mutex) {
-  const WaitForWorkers wait;
+  const WaitFor wait(condition);
   return real::pthread_cond_wait()(condition, mutex);
 }
 
 DRYFLY_EXPORT int sem_post(sem_t* semaphore) noexcept {
-  note_release();
+  note_release(semaphore);
   return real::sem_post()(semaphore);
 }
 
 DRYFLY_EXPORT int sem_wait(sem_t* semaphore) {
-  const WaitForWorkers wait;
+  const WaitFor wait(semaphore);
   return real::sem_wait()(semaphore);
 }

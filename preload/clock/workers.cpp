@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/thread_states.hpp"
+#include "preload/clock/threads.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
 
@@ -17,64 +19,69 @@ namespace dryfly::preload {
 
 namespace {
 
-// How often MPI had been called when a thread was last where its instant is known; it is known no longer when another
-// one has been in MPI since, for whatever waits for that may spin.
-constexpr std::uint64_t not_known = ~std::uint64_t{0};
-
-std::uint64_t calls_now() {
-  if (phase() != Phase::running || inside_mpi()) return not_known;
-  return dryfly_self.page->call_count.load(std::memory_order_relaxed);
-}
-
-bool is_since(std::uint64_t calls) { return calls != not_known && calls == calls_now(); }
-
 struct Worker {
   std::atomic<pid_t> thread{0};  // 0: free
-  std::atomic<std::uint64_t> calls{not_known};
   std::atomic<std::uint64_t> at_ps{0};
   std::atomic<std::uint64_t> cpu_ns{0};  // its processor time then
 
   void is_at(std::uint64_t now_ps, std::uint64_t now_ns) {
     at_ps.store(now_ps);
     cpu_ns.store(now_ns);
-    calls.store(calls_now());
   }
-  bool is_known() const { return is_since(calls.load()); }
-  std::uint64_t come_to_ps(std::uint64_t now_ns) const {
-    return at_ps.load() + computed_ps(now_ns - std::min(cpu_ns.load(), now_ns));
+  std::uint64_t comes_to_ps(std::uint64_t now_ns) const {
+    const std::uint64_t came_from_ps = at_ps.load();
+    const std::uint64_t comes_to = came_from_ps + computed_ps(now_ns - std::min(cpu_ns.load(), now_ns));
+    return inside_mpi() ? std::min(comes_to, std::max(came_from_ps, instant())) : comes_to;
   }
 };
 constinit Worker workers[256];  // further threads are not known
+std::atomic<std::size_t> places_used{0};
 __attribute__((tls_model("initial-exec"))) thread_local constinit Worker* own = nullptr;
 
-std::atomic<std::uint64_t> released_ps{0};  // the latest instant at which one may have let others go on
-std::uint64_t calls_at_wait = not_known;
+// When each was last released at the latest, by its address.
+std::atomic<std::uint64_t> released_ps[1024];
 
-std::uint64_t own_cpu_ns() { return real::now_ns(CLOCK_THREAD_CPUTIME_ID); }
+std::atomic<std::uint64_t>& released_at(const void* object) {
+  const auto address = reinterpret_cast<std::uintptr_t>(object);
+  return released_ps[(address >> 3 ^ address >> 13) % std::size(released_ps)];
+}
 
-void release_from(const Worker& worker) {
-  if (!worker.is_known()) return;
-  const std::uint64_t at_ps = worker.come_to_ps(own_cpu_ns());
-  std::uint64_t latest_ps = released_ps.load();
-  while (latest_ps < at_ps && !released_ps.compare_exchange_weak(latest_ps, at_ps)) {
+template <typename Value>
+void raise_to(std::atomic<Value>& value, Value least) {
+  Value known = value.load();
+  while (known < least && !value.compare_exchange_weak(known, least)) {
   }
 }
 
-void enter_list() {
+std::uint64_t own_cpu_ns() { return real::now_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+// Where the calling thread is.
+std::uint64_t own_instant_ps() {
+  if (on_main_thread()) return main_comes_to_ps();
+  return own != nullptr ? own->comes_to_ps(own_cpu_ns()) : instant();
+}
+
+bool counts() { return program_has_threads() && phase() == Phase::running && computing_is_measured(); }
+
+struct Given {
+  ThreadStart start;
+  std::uint64_t from_ps;
+};
+
+void enter_list(std::uint64_t from_ps) {
   for (Worker& each : workers) {
     pid_t nobody = 0;
     if (!each.thread.compare_exchange_strong(nobody, thread_id())) continue;
+    raise_to(places_used, static_cast<std::size_t>(&each - workers) + 1);
     own = &each;
-    return own->is_at(main_comes_to_ps(), own_cpu_ns());
+    return own->is_at(from_ps, own_cpu_ns());
   }
 }
 
 void leave_list(void*) {
-  Worker* const place = std::exchange(own, nullptr);
-  if (place == nullptr) return;
-  release_from(*place);
-  place->calls.store(not_known);
-  place->thread.store(0);
+  if (own == nullptr) return;
+  note_release(reinterpret_cast<void*>(pthread_self()));
+  std::exchange(own, nullptr)->thread.store(0);
 }
 
 // Its destructor sees a thread off however that ends.
@@ -88,10 +95,10 @@ pthread_key_t key_of_end() {
 }
 
 void* begin_thread(void* argument) {
-  auto* const given = static_cast<ThreadStart*>(argument);
-  const ThreadStart start = *given;
+  auto* const given = static_cast<Given*>(argument);
+  const auto [start, from_ps] = *given;
   free(given);
-  enter_list();
+  enter_list(from_ps);
   pthread_setspecific(key_of_end(), &workers);
   return start.function(start.argument);
 }
@@ -99,11 +106,13 @@ void* begin_thread(void* argument) {
 }  // namespace
 
 ThreadStart known_thread(void* (*function)(void*), void* argument) {
-  auto* const start = static_cast<ThreadStart*>(malloc(sizeof(ThreadStart)));
-  if (start == nullptr) return {function, argument};
-  *start = {function, argument};
+  auto* const given = static_cast<Given*>(malloc(sizeof(Given)));
+  if (given == nullptr) return {function, argument};
+  const std::uint64_t clock_ns = computing_clock_ns();
+  *given = {{function, argument}, counts() ? own_instant_ps() : 0};
+  leave_out_since(clock_ns);
   key_of_end();  // made by one thread
-  return {begin_thread, start};
+  return {begin_thread, given};
 }
 
 void forget_thread(const ThreadStart& start) {
@@ -111,28 +120,38 @@ void forget_thread(const ThreadStart& start) {
 }
 
 void note_outside_mpi() {
-  if (own != nullptr) own->is_at(instant(), own_cpu_ns());
-}
-
-void note_release() {
-  if (own != nullptr) release_from(*own);
-}
-
-void note_woken() {
-  if (own != nullptr) own->is_at(main_comes_to_ps(), own_cpu_ns());
-}
-
-std::uint64_t computed_up_to_ps() { return own != nullptr && own->is_known() ? own->come_to_ps(own_cpu_ns()) : 0; }
-
-void begin_wait_for_workers() {
-  calls_at_wait = calls_now();
-  const std::uint64_t now_ps = main_comes_to_ps();
-  for (Worker& each : workers) {
-    const pid_t thread = each.thread.load();
-    if (thread != 0 && !each.is_known()) each.is_at(now_ps, thread_cpu_ns(thread));
+  if (!counts()) return;
+  const std::uint64_t now = instant();
+  if (own != nullptr) own->is_at(now, own_cpu_ns());
+  if (inside_mpi()) return;
+  for (std::size_t at = 0; at < places_used.load(); ++at) {
+    Worker& worker = workers[at];
+    const pid_t thread = worker.thread.load();
+    if (thread == 0 || &worker == own) continue;
+    const std::uint64_t cpu_ns = thread_cpu_ns(thread);
+    if (worker.comes_to_ps(cpu_ns) > now) worker.is_at(std::max(worker.at_ps.load(), now), cpu_ns);
   }
 }
 
-std::uint64_t end_wait_for_workers() { return is_since(calls_at_wait) ? released_ps.load() : 0; }
+std::uint64_t computed_up_to_ps() { return own != nullptr && counts() ? own->comes_to_ps(own_cpu_ns()) : 0; }
+
+void note_release(const void* object) {
+  if (counts()) raise_to(released_at(object), own_instant_ps());
+}
+
+// A thread that waited before the run began is to go on within it.
+WaitFor::WaitFor(const void* object) : object_(own != nullptr || (counts() && is_in_gap()) ? object : nullptr) {
+  if (object_ != nullptr) began_ps_ = computed_up_to_ps();
+}
+
+WaitFor::~WaitFor() {
+  if (object_ == nullptr || !counts()) return;
+  const std::uint64_t released = released_at(object_).load();
+  if (own != nullptr) {
+    own->is_at(std::max(began_ps_, released), own_cpu_ns());
+  } else if (released > instant()) {
+    main_goes_on_at(released);
+  }
+}
 
 }  // namespace dryfly::preload

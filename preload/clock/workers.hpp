@@ -1,12 +1,12 @@
-// Threads that the program has made: what they compute where no thread of the rank is in MPI.
+// Threads that the program has made, and where each is in virtual time by what it computes.
 //
-// Where one is, that one waits for them and moves the clock (compute.hpp). Where none is, a thread's own processor time
-// says how far it has come since it began, or was woken by another one, where the main thread was then, or since it
-// left MPI. When the main thread has waited it goes on no sooner than another one has signalled, posted, met it or
-// ended; and a thread that calls MPI or reads a clock does so at the instant to which it has come.
+// A thread is where the one was that made it, or that ended its wait, and as much later as its own processor time
+// since. A wait of the main thread that another one has ended takes until that one was there; a thread that calls MPI
+// has come as far as it has computed, and so does a clock show it. When an MPI call of another thread has ended, none
+// is later than the clock: what it has used beyond that it has spun, or used while this computer simulated.
 //
-// Left out: a wait for a thread that computes by a mutex or by what a runtime waits with itself (OpenMP's, whose main
-// thread computes its part as the others do); threads of thrd_create; how many processors the rank has for its threads.
+// Left out: waits for a mutex, or by what a runtime waits with itself (OpenMP's, whose main thread computes its part as
+// the others do); threads of thrd_create; how many processors the rank has for its threads.
 #pragma once
 
 #include <pthread.h>
@@ -24,17 +24,25 @@ ThreadStart known_thread(void* (*function)(void*), void* argument);
 // No thread has been made of it.
 void forget_thread(const ThreadStart& start);
 
-// The calling thread, if it is not the main one, may let another one go on.
-void note_release();
-// The calling thread, which is not the main one, has left MPI; or it has waited for another one.
+// The calling thread has left MPI.
 void note_outside_mpi();
-void note_woken();
-// The instant to which the calling thread, which is not the main one, has come by its own processor time; 0 where
-// another one has been in MPI meanwhile.
+// The instant to which the calling thread, which is not the main one, has come; 0 if that is not known.
 std::uint64_t computed_up_to_ps();
 
-// The main thread waits for others, and goes on, no sooner than at this instant.
-void begin_wait_for_workers();
-std::uint64_t end_wait_for_workers();
+// The calling thread may end waits for this: a semaphore, a condition, a barrier, the word of a futex, the end of a
+// thread.
+void note_release(const void* object);
+// A wait of the calling thread for it.
+class WaitFor {
+ public:
+  explicit WaitFor(const void* object);
+  ~WaitFor();
+  WaitFor(const WaitFor&) = delete;
+  WaitFor& operator=(const WaitFor&) = delete;
+
+ private:
+  const void* object_;  // null: it does not count
+  std::uint64_t began_ps_ = 0;
+};
 
 }  // namespace dryfly::preload
