@@ -313,10 +313,10 @@ def test_arguments_need_no_null_behind_them(dryfly: Dryfly, built: Programs, tmp
 #include <mpi.h>
 #include <stdlib.h>
 int main(void) {
-  int count = 1;
-  char** words = malloc(2 * sizeof *words);
-  words[0] = "program";
-  words[1] = (char*)1;
+  int count = 3;
+  char** words = malloc(4 * sizeof *words);
+  for (int i = 0; i < count; ++i) words[i] = "word";
+  words[count] = (char*)1;
   MPI_Init(&count, &words);
   return MPI_Finalize();
 }

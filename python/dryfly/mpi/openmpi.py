@@ -5,7 +5,7 @@ Its MCA parameters are environment variables OMPI_MCA_NAME; one that the user ha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dryfly.base.errors import UserError
@@ -83,3 +83,9 @@ def settings(
         if f"OMPI_MCA_{name}" not in inherited:
             values[f"OMPI_MCA_{name}"] = value
     return values
+
+
+def told_of_command(command: Sequence[str]) -> dict[str, str]:
+    """What its own mpiexec tells ranks, without which MPI_Init puts the program's arguments together anew, up to a null
+    that the arguments of other languages' bindings lack."""
+    return {"OMPI_COMMAND": command[0], "OMPI_ARGV": " ".join(command[1:])}

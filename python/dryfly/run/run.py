@@ -20,7 +20,7 @@ from dryfly.case.bind import BoundCase, bind, library_of, settled, starter_of
 from dryfly.case.case import Case
 from dryfly.case.resolve import with_counted_software
 from dryfly.machine.names import NodeNames
-from dryfly.mpi import launchers, software, system
+from dryfly.mpi import launchers, openmpi, software, system
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.result import compute_recording as recording
 from dryfly.result import counters, result, software_spent, summary
@@ -120,6 +120,8 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None, *, other: Ot
             | node_files.settings(machine, folder=folder.path)
             | traffic_class.told(os.environ)
         )
+        if library.family == "openmpi":
+            values |= openmpi.told_of_command(prepared.command)
         if is_guessed and debug_rank is None and standard_input.can_be_put_back:
             values |= other_family.settings(folder.path)
         if gpu_description is not None:
