@@ -35,6 +35,8 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit bool has_got_o
 // Up to the thread's last look what it waits for had not come. What is news since then it has still to look for.
 __attribute__((tls_model("initial-exec"))) thread_local constinit std::uint32_t news_looked_for = 0;
 
+__attribute__((tls_model("initial-exec"))) thread_local constinit bool is_probing = false;
+
 void rest() {
   resting.fetch_add(1, std::memory_order_seq_cst);
   if (another_waits()) wire::futex_wait(news, news_looked_for, rest_ns);
@@ -42,6 +44,8 @@ void rest() {
 }
 
 }  // namespace
+
+void note_probing(bool probes) { is_probing = probes; }
 
 void note_getting_on() { has_got_on = true; }
 
@@ -57,6 +61,7 @@ bool rests_in_progress(const void* return_address) {
     return false;
   }
   if (!dryfly_self.has_threads()) return true;
+  if (is_probing) return false;
   if (std::exchange(has_got_on, false)) end_rests();
   if (news_looked_for == news.load(std::memory_order_seq_cst) && another_waits()) rest();
   news_looked_for = news.load(std::memory_order_seq_cst);

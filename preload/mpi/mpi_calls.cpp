@@ -6,6 +6,7 @@
 
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
+#include "preload/clock/progress_rest.hpp"
 #include "preload/clock/software.hpp"
 #include "preload/export.hpp"
 #include "preload/memory/windows.hpp"
@@ -130,9 +131,12 @@ int call(Row& row, const long* words) {
     tell_of_gpu_buffers(row.name, why, words, count);
   HostBuffers buffers;
   const long* const given = row.on_the_host ? buffers.take(row.call, words, count) : words;
+  const bool probes = row.call == Call::Probe || row.call == Call::Mprobe;
+  if (probes) note_probing(true);
   begin_counting();
   const int status = forward(function, given, std::make_index_sequence<count>{});
   end_counting();
+  if (probes) note_probing(false);
   if (given != words) buffers.give_back();
   if (status == 0) note_communicator(row.call, words, freed);
   end_call(row.mode);
