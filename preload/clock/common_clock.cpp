@@ -13,6 +13,7 @@
 #include "preload/clock/compute.hpp"
 #include "preload/clock/ledger.hpp"
 #include "preload/clock/pending_waits.hpp"
+#include "preload/clock/workers.hpp"
 #include "preload/mpi/mpi_calls.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
@@ -57,7 +58,7 @@ void rest_for_clock(std::uint64_t at_ps, std::uint64_t most_ns) {
 namespace {
 
 void ask_for_clock(std::uint64_t at_ps) {
-  const std::uint64_t clock_ns = on_main_thread() ? computing_clock_ns() : 0;
+  const std::uint64_t clock_ns = on_main_thread() ? computing_clock_ns() : worker_clock_ns();
   {
     const PendingWait asked(at_ps, PendingWait::Form::of_clock_only);
     const std::uint64_t end_ns = real::now_ns(CLOCK_MONOTONIC) + clock_patience_ns;
@@ -65,7 +66,8 @@ void ask_for_clock(std::uint64_t at_ps) {
       rest_for_clock(at_ps, slice_ns);
     }
   }
-  leave_out_since(clock_ns);
+  if (on_main_thread()) return leave_out_since(clock_ns);
+  leave_worker_out_since(clock_ns);
 }
 
 }  // namespace

@@ -261,7 +261,11 @@ void open_compute() {
 }
 
 void begin_gap() {
-  if (!on_main_thread()) return;
+  if (!on_main_thread()) {
+    note_gap();
+    note_left();
+    return;
+  }
   gap.at_ps.store(instant(), std::memory_order_relaxed);
   gap.began_ns.store(not_begun, std::memory_order_relaxed);
   gap.by_workers_ns.store(0, std::memory_order_relaxed);

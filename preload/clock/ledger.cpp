@@ -218,6 +218,11 @@ std::optional<LeftMpi> left_mpi(pid_t id) {
   return std::nullopt;
 }
 
+void note_left() {
+  if (own_place == nullptr || is_inside(*own_place)) return;
+  own_place->left_cpu_ns.store(real::now_ns(CLOCK_THREAD_CPUTIME_ID), std::memory_order_relaxed);
+}
+
 bool others_have_left_mpi() {
   return std::ranges::any_of(
       visitors, [](const Visitor& each) { return each.thread.load() != 0 && &each != own_place && !is_inside(each); });

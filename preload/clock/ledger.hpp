@@ -50,6 +50,8 @@ struct LeftMpi {
   std::uint64_t cpu_ns;
 };
 std::optional<LeftMpi> left_mpi(pid_t id);
+// The calling thread has done for its call what was to be done, and goes on with the program.
+void note_left();
 bool others_have_left_mpi();
 // The calling thread, which waits in MPI, lets others have the library for now, or finds no event: who does so twice
 // has looked between whether it can go on. Where a library makes offers only these count.

@@ -19,10 +19,18 @@ namespace dryfly::preload {
 
 namespace {
 
+// How often MPI has been called, if no thread of the rank is inside.
+constexpr std::uint64_t not_quiet = ~std::uint64_t{0};
+std::uint64_t quiet_calls() {
+  if (phase() != Phase::running || inside_mpi()) return not_quiet;
+  return dryfly_self.page->call_count.load(std::memory_order_relaxed);
+}
+
 struct Worker {
   std::atomic<pid_t> thread{0};  // 0: free
   std::atomic<std::uint64_t> at_ps{0};
   std::atomic<std::uint64_t> cpu_ns{0};  // its processor time then
+  std::uint64_t calls = not_quiet;       // when it began, or left MPI
 
   void is_at(std::uint64_t now_ps, std::uint64_t now_ns) {
     at_ps.store(now_ps);
@@ -37,6 +45,10 @@ struct Worker {
 constinit Worker workers[256];  // further threads are not known
 std::atomic<std::size_t> places_used{0};
 __attribute__((tls_model("initial-exec"))) thread_local constinit Worker* own = nullptr;
+
+// Behind an MPI call a thread finds the program in no cache, and on a busy computer one gap in fifty takes tens of
+// microseconds by that alone; what looking takes is not known as it is of the main thread.
+constexpr std::uint64_t free_behind_call_ns = 50'000;
 
 // When each was last released at the latest, by its address.
 std::atomic<std::uint64_t> released_ps[1024];
@@ -74,6 +86,7 @@ void enter_list(std::uint64_t from_ps) {
     if (!each.thread.compare_exchange_strong(nobody, thread_id())) continue;
     raise_to(places_used, static_cast<std::size_t>(&each - workers) + 1);
     own = &each;
+    own->calls = quiet_calls();
     return own->is_at(from_ps, own_cpu_ns());
   }
 }
@@ -121,9 +134,8 @@ void forget_thread(const ThreadStart& start) {
 
 void note_outside_mpi() {
   if (!counts()) return;
-  const std::uint64_t now = instant();
-  if (own != nullptr) own->is_at(now, own_cpu_ns());
   if (inside_mpi()) return;
+  const std::uint64_t now = instant();
   for (std::size_t at = 0; at < places_used.load(); ++at) {
     Worker& worker = workers[at];
     const pid_t thread = worker.thread.load();
@@ -133,7 +145,22 @@ void note_outside_mpi() {
   }
 }
 
-std::uint64_t computed_up_to_ps() { return own != nullptr && counts() ? own->comes_to_ps(own_cpu_ns()) : 0; }
+void note_gap() {
+  if (own == nullptr || !counts()) return;
+  own->calls = quiet_calls();
+  own->is_at(instant(), own_cpu_ns() + free_behind_call_ns);
+}
+
+std::uint64_t worker_clock_ns() { return own != nullptr && counts() ? own_cpu_ns() : 0; }
+
+void leave_worker_out_since(std::uint64_t clock_ns) {
+  if (clock_ns != 0) own->cpu_ns.fetch_add(own_cpu_ns() - clock_ns);
+}
+
+std::uint64_t computed_up_to_ps() {
+  const bool is_quiet = own != nullptr && counts() && own->calls != not_quiet && own->calls == quiet_calls();
+  return is_quiet ? own->comes_to_ps(own_cpu_ns()) : 0;
+}
 
 void note_release(const void* object) {
   if (counts()) raise_to(released_at(object), own_instant_ps());
@@ -141,7 +168,7 @@ void note_release(const void* object) {
 
 // A thread that waited before the run began is to go on within it.
 WaitFor::WaitFor(const void* object) : object_(own != nullptr || (counts() && is_in_gap()) ? object : nullptr) {
-  if (object_ != nullptr) began_ps_ = computed_up_to_ps();
+  if (object_ != nullptr && own != nullptr && counts()) began_ps_ = own->comes_to_ps(own_cpu_ns());
 }
 
 WaitFor::~WaitFor() {

@@ -2,8 +2,9 @@
 //
 // A thread is where the one was that made it, or that ended its wait, and as much later as its own processor time
 // since. A wait of the main thread that another one has ended takes until that one was there; a thread that calls MPI
-// has come as far as it has computed, and so does a clock show it. When an MPI call of another thread has ended, none
-// is later than the clock: what it has used beyond that it has spun, or used while this computer simulated.
+// has come as far as it has computed, and so does a clock show it, where no other has been in MPI since. When an MPI
+// call of another thread has ended, none is later than the clock: what it has used beyond that it has spun, or used
+// while this computer simulated.
 //
 // Left out: waits for a mutex, or by what a runtime waits with itself (OpenMP's, whose main thread computes its part as
 // the others do); threads of thrd_create; how many processors the rank has for its threads.
@@ -24,8 +25,13 @@ ThreadStart known_thread(void* (*function)(void*), void* argument);
 // No thread has been made of it.
 void forget_thread(const ThreadStart& start);
 
-// The calling thread has left MPI.
+// The calling thread has left MPI; and if it is not the main one, goes on with the program from here.
 void note_outside_mpi();
+void note_gap();
+// The processor time of the calling thread, where what it computes counts, else 0; and what it has used since that is
+// not its computing.
+std::uint64_t worker_clock_ns();
+void leave_worker_out_since(std::uint64_t clock_ns);
 // The instant to which the calling thread, which is not the main one, has come; 0 if that is not known.
 std::uint64_t computed_up_to_ps();
 
