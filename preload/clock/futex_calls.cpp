@@ -44,7 +44,7 @@ std::uint64_t deadline_of(const long (&a)[6]) {
 }
 
 long wait_virtually(const long (&a)[6]) {
-  const WaitFor released(on_main_thread() ? reinterpret_cast<const void*>(a[0]) : nullptr);
+  const WaitFor released(for_main(reinterpret_cast<const void*>(a[0])));
   const bool any = (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT;
   const long operation = FUTEX_WAIT_BITSET | (a[1] & FUTEX_PRIVATE_FLAG);
   const long bits = any ? static_cast<long>(FUTEX_BITSET_MATCH_ANY) : a[5];

@@ -190,7 +190,7 @@ void leave_call(std::uint32_t index, CallMode mode, std::uint64_t entered_ps, st
     if (ledger.active.load(std::memory_order_relaxed) == 1) end_software();
     close_call(index, mode, entered_ps, instant(), bytes);
   }
-  note_outside_mpi();
+  hold_others_back();
   if (dryfly_self.has_threads()) end_turn();
 }
 
@@ -252,6 +252,11 @@ bool another_is_to_look() {
   return std::ranges::any_of(visitors, [&](const Visitor& each) {
     return &each != own_place && is_inside(each) && each.looked.load() != now;
   });
+}
+
+std::uint64_t quiet_calls() {
+  if (inside_mpi()) return not_quiet;
+  return phase() == Phase::running ? dryfly_self.page->call_count.load(std::memory_order_relaxed) : 0;
 }
 
 std::uint32_t threads_inside_mpi() { return ledger.active.load(std::memory_order_relaxed); }

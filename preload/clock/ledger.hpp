@@ -61,6 +61,9 @@ void note_look();
 bool has_looked_in_vain(pid_t id);
 // Has another thread inside MPI still to look for what has come? Known of a library whose waiting threads make offers.
 bool another_is_to_look();
+// How often MPI has been called, if no thread of the rank is inside: the same twice, none has been inside between.
+inline constexpr std::uint64_t not_quiet = ~std::uint64_t{0};
+std::uint64_t quiet_calls();
 inline bool inside_mpi() { return threads_inside_mpi() != 0; }
 
 }  // namespace dryfly::preload

@@ -70,7 +70,7 @@ int error_number(int result) { return result == 0 ? 0 : errno; }
 template <typename Wait>
 int wait_condition(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* deadline,
                    Wait wait) {
-  const WaitFor released(on_main_thread() ? condition : nullptr);
+  const WaitFor released(for_main(condition));
   const std::atomic<std::uint32_t>& count = signals_of(condition);
   const std::uint32_t before = count.load();
   const auto attempt = [&](const timespec* end) {
@@ -102,14 +102,14 @@ using namespace dryfly::preload;
 
 DRYFLY_EXPORT int sem_timedwait(sem_t* semaphore, const timespec* deadline) {
   if (!is_virtual(deadline, __builtin_return_address(0))) return real::sem_timedwait()(semaphore, deadline);
-  const WaitFor released(on_main_thread() ? semaphore : nullptr);
+  const WaitFor released(for_main(semaphore));
   return as_errno(wait_until(CLOCK_REALTIME, *deadline,
                              [&](const timespec* end) { return error_number(real::sem_timedwait()(semaphore, end)); }));
 }
 
 DRYFLY_EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const timespec* deadline) {
   if (!is_virtual(deadline, __builtin_return_address(0))) return real::sem_clockwait()(semaphore, clock, deadline);
-  const WaitFor released(on_main_thread() ? semaphore : nullptr);
+  const WaitFor released(for_main(semaphore));
   return as_errno(wait_until(clock, *deadline, [&](const timespec* end) {
     return error_number(real::sem_clockwait()(semaphore, clock, end));
   }));

@@ -54,14 +54,6 @@ bool observe_on_main_thread() {
 
 bool waits_virtually(const void* caller) { return clock_is_virtual() && !lives_in_real_time(caller); }
 
-namespace {
-
-std::uint64_t calls_made() {
-  return phase() == Phase::running ? dryfly_self.page->call_count.load(std::memory_order_relaxed) : 0;
-}
-
-}  // namespace
-
 TimedWait::TimedWait(std::uint64_t deadline_ps, EndedBy ended_by, std::uint64_t first_slice_ns)
     : deadline_ps_(deadline_ps),
       began_ns_(real::now_ns(CLOCK_MONOTONIC)),
@@ -124,8 +116,7 @@ bool TimedWait::nobody_else_acts(bool another_can_run) {
 bool TimedWait::go_on(pthread_mutex_t* held) {
   if (deadline_ps_ == wire::far_future) return true;
   if (!main_ && instant() >= deadline_ps_) return false;
-  const std::uint64_t calls = calls_made();
-  const bool may_move = main_ || !inside_mpi();
+  const std::uint64_t calls = quiet_calls();
   const std::uint64_t elapsed = real::now_ns(CLOCK_MONOTONIC) - began_ns_;
   if (on_served_fabric()) {
     // Other programs, which come and go, can make it happen: it waits as long as asked, and the clock moves along.
@@ -144,8 +135,9 @@ bool TimedWait::go_on(pthread_mutex_t* held) {
   const bool another_can_run = running_thread() != 0 || (held != nullptr && is_awaited(held));
   const bool over = is_over(elapsed, another_can_run);
   const bool alone = nobody_else_acts(another_can_run);
-  const bool stays_outside = may_move && !inside_mpi() && calls_made() == calls;  // while threads were looked at
-  if (main_ ? over || alone : stays_outside && !over && alone) {
+  // Not where another one has been in MPI while threads were looked at: it would have looked asleep.
+  const bool may_move = calls != not_quiet && quiet_calls() == calls;
+  if (main_ ? over || alone : may_move && !over && alone) {
     advance_to(deadline_ps_);
     sched_yield();
     return false;

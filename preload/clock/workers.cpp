@@ -19,17 +19,11 @@ namespace dryfly::preload {
 
 namespace {
 
-// How often MPI has been called, if no thread of the rank is inside.
-constexpr std::uint64_t not_quiet = ~std::uint64_t{0};
-std::uint64_t quiet_calls() {
-  if (phase() != Phase::running || inside_mpi()) return not_quiet;
-  return dryfly_self.page->call_count.load(std::memory_order_relaxed);
-}
-
 struct Worker {
   std::atomic<pid_t> thread{0};  // 0: free
   std::atomic<std::uint64_t> at_ps{0};
   std::atomic<std::uint64_t> cpu_ns{0};  // its processor time then
+  std::atomic<bool> waits{false};        // and so computes nothing
   std::uint64_t calls = not_quiet;       // when it began, or left MPI
 
   void is_at(std::uint64_t now_ps, std::uint64_t now_ns) {
@@ -86,7 +80,7 @@ void enter_list(std::uint64_t from_ps) {
     if (!each.thread.compare_exchange_strong(nobody, thread_id())) continue;
     raise_to(places_used, static_cast<std::size_t>(&each - workers) + 1);
     own = &each;
-    own->calls = quiet_calls();
+    own->calls = counts() ? quiet_calls() : not_quiet;
     return own->is_at(from_ps, own_cpu_ns());
   }
 }
@@ -94,6 +88,7 @@ void enter_list(std::uint64_t from_ps) {
 void leave_list(void*) {
   if (own == nullptr) return;
   note_release(reinterpret_cast<void*>(pthread_self()));
+  own->waits.store(false);  // it may have been cancelled
   std::exchange(own, nullptr)->thread.store(0);
 }
 
@@ -132,14 +127,13 @@ void forget_thread(const ThreadStart& start) {
   if (start.function == begin_thread) free(start.argument);
 }
 
-void note_outside_mpi() {
-  if (!counts()) return;
-  if (inside_mpi()) return;
+void hold_others_back() {
+  if (!counts() || inside_mpi()) return;
   const std::uint64_t now = instant();
   for (std::size_t at = 0; at < places_used.load(); ++at) {
     Worker& worker = workers[at];
     const pid_t thread = worker.thread.load();
-    if (thread == 0 || &worker == own) continue;
+    if (thread == 0 || &worker == own || worker.waits.load()) continue;
     const std::uint64_t cpu_ns = thread_cpu_ns(thread);
     if (worker.comes_to_ps(cpu_ns) > now) worker.is_at(std::max(worker.at_ps.load(), now), cpu_ns);
   }
@@ -168,17 +162,22 @@ void note_release(const void* object) {
 
 // A thread that waited before the run began is to go on within it.
 WaitFor::WaitFor(const void* object) : object_(own != nullptr || (counts() && is_in_gap()) ? object : nullptr) {
-  if (object_ != nullptr && own != nullptr && counts()) began_ps_ = own->comes_to_ps(own_cpu_ns());
+  if (object_ == nullptr || own == nullptr) return;
+  if (counts()) began_ps_ = own->comes_to_ps(own_cpu_ns());
+  own->waits.store(true);
 }
 
 WaitFor::~WaitFor() {
-  if (object_ == nullptr || !counts()) return;
+  if (object_ == nullptr) return;
   const std::uint64_t released = released_at(object_).load();
   if (own != nullptr) {
-    own->is_at(std::max(began_ps_, released), own_cpu_ns());
-  } else if (released > instant()) {
+    if (counts()) own->is_at(std::max(began_ps_, released), own_cpu_ns());
+    own->waits.store(false);
+  } else if (released > instant() && counts()) {
     main_goes_on_at(released);
   }
 }
+
+const void* for_main(const void* object) { return on_main_thread() ? object : nullptr; }
 
 }  // namespace dryfly::preload

@@ -25,8 +25,9 @@ ThreadStart known_thread(void* (*function)(void*), void* argument);
 // No thread has been made of it.
 void forget_thread(const ThreadStart& start);
 
-// The calling thread has left MPI; and if it is not the main one, goes on with the program from here.
-void note_outside_mpi();
+// The calling thread has left MPI: none of the others that compute is later than the clock.
+void hold_others_back();
+// It is not the main one, and goes on with the program from here.
 void note_gap();
 // The processor time of the calling thread, where what it computes counts, else 0; and what it has used since that is
 // not its computing.
@@ -50,5 +51,8 @@ class WaitFor {
   const void* object_;  // null: it does not count
   std::uint64_t began_ps_ = 0;
 };
+// A wait with a deadline is of the main thread's only: another one that has slept it out would be put back to its
+// begin.
+const void* for_main(const void* object);
 
 }  // namespace dryfly::preload

@@ -36,6 +36,7 @@ def _without_place(line: str) -> str:
 
 
 def names(line: str, host: str) -> bool:
+    """Whether the host's name is a word of the line."""
     return bool(host) and re.search(rf"(?<![\w.]){re.escape(host)}\b", line, re.IGNORECASE) is not None
 
 
