@@ -189,9 +189,9 @@ void write_software(JsonWriter& json, const wire::RankPage& page) {
     const wire::SoftwareSpent& spent = page.software.spent[at];
     if (spent.count == 0) continue;
     json.begin_array();
-    const std::uint32_t call = spent.call & ~std::uint32_t{wire::software_of_schedule};
+    const std::uint32_t call = spent.call & wire::schedule_call_mask;
     std::string name = at != 0 && call < preload::call_name_count ? preload::call_names[call] : "";
-    if (call != spent.call) name += wire::software_schedule_suffix;
+    name += wire::schedule_suffixes[spent.call >> wire::schedule_shift];
     json.value(name);
     json.value(spent.from);
     json.value(spent.to);

@@ -57,6 +57,7 @@ wire::HostCosts host_costs(const Spec& spec) {
           .clock_read_ps = costs.clock_read.ps,
           .match_ps = costs.match.ps,
           .wake_ps = costs.wake.ps,
+          .buffer_ps = costs.buffer.ps,
           .gpu_buffer_ps = costs.gpu_buffer.ps};
 }
 

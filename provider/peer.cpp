@@ -82,7 +82,7 @@ int take(const Session& session, Operation& claim, Entry& entry) {
   }
   operations.remove(claim);
   command.pages = register_buffer(session, *endpoint.domain, operation->buffer, operation->length);
-  if (command.gpu != 0) charge_gpu_buffer(session.channel(), command.length);
+  charge_look_at_buffer(session.channel(), command.gpu != 0, command.length);
   check_mapping(session, *endpoint.domain, command.gpu != 0);
   session.channel().charge(session.channel().header().costs.receive_ps);
   session.channel().push(command, nullptr);

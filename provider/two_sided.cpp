@@ -59,7 +59,7 @@ void push_receive(const Session& session, Operation& operation, wire::Command& c
   if (operation.counter != nullptr) command.counter = operation.counter->number;
   command.pages = register_buffer(session, *operation.endpoint->domain, operation.buffer,
                                   operation.buffer != nullptr ? command.length : 0);
-  if (command.gpu != 0) charge_gpu_buffer(channel, command.length);
+  charge_look_at_buffer(channel, command.gpu != 0, command.length);
   check_mapping(session, *operation.endpoint->domain, command.gpu != 0);
   channel.charge(channel.header().costs.receive_ps);
   channel.push(command, nullptr);
@@ -194,7 +194,7 @@ ssize_t send(Endpoint& endpoint, const SendCall& call) {
   if (operation == nullptr) return -FI_ENOMEM;
   operation->length = call.length;
   const std::uint8_t gpu = gpu_of(call.buffer);
-  if (gpu != 0) charge_gpu_buffer(channel, call.length);
+  charge_look_at_buffer(channel, gpu != 0, call.length);
   if (!inject) command.gpu = gpu;
   const bool by_memory = !endpoint.domain->has_nics() && !inject && command.gpu == 0;
   if (by_memory && PeerCopies::go_by_memory(call.length)) tell_of_memory(channel, endpoint, call, command);

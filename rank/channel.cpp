@@ -90,7 +90,11 @@ bool Channel::push_with_payload(Command& command, const void* payload, std::uint
   return true;
 }
 
-const Event* Channel::peek() { return events_.visible(now()); }
+const Event* Channel::peek() {
+  const Event* event = events_.visible(now());
+  if (event != nullptr) polls_.meet(*event);
+  return event;
+}
 
 int Channel::place(const Event& event, void* to) { return payloads_.place(event, to); }
 

@@ -119,7 +119,7 @@ class Channel {
 
  private:
   friend void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
-  friend void charge_gpu_buffer(Channel& channel, std::uint64_t bytes);
+  friend void charge_look_at_buffer(Channel& channel, bool of_gpu, std::uint64_t bytes);
 
   // `shared`: the preload's, or null.
   Channel(const Attachment& attachment, Self* shared)
@@ -155,11 +155,12 @@ class Channel {
 // for it.
 void push_for_stream(Channel& channel, wire::Command& command, std::uint64_t at_ps);
 
-// The buffer of a message is a GPU's, and the MPI library has asked whose it is.
-inline void charge_gpu_buffer(Channel& channel, std::uint64_t bytes) {
-  const std::uint64_t ps = channel.header().costs.gpu_buffer_ps;
+// An MPI library that is built for GPUs has asked whose the buffer of a message is; of none it does not ask.
+inline void charge_look_at_buffer(Channel& channel, bool of_gpu, std::uint64_t bytes) {
+  const wire::HostCosts& costs = channel.header().costs;
+  const std::uint64_t ps = of_gpu ? costs.gpu_buffer_ps : costs.buffer_ps;
   Software& software = channel.self_->software;
-  if (ps != 0 && software.is_charged()) channel.charge(software.look(bytes, ps));
+  if (ps != 0 && bytes != 0 && software.is_charged()) channel.charge(software.look(bytes, ps));
 }
 
 }  // namespace dryfly::rank

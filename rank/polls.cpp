@@ -148,6 +148,7 @@ void Polls::move_clock_to(std::uint64_t at_ps) {
 bool Polls::poll_exactly() {
   settle();
   if (events_.visible(self_->now()) != nullptr) return true;
+  looked_ps_ = self_->now();
   charge_poll();
   return false;
 }

@@ -58,6 +58,10 @@ class Polls {
   bool may_sleep();
 
   Streams& streams() { return streams_; }
+  // An event is about to be looked at. To a rank that tests in a loop it comes as it does to one that waits.
+  void meet(const wire::Event& event) {
+    if (empty_ != 0 && self_->mode() == CallMode::testing && event.at_ps > looked_ps_) charge_wake();
+  }
   // An event has been taken.
   void found() { empty_ = 0; }
   // A command has been given.
@@ -81,7 +85,10 @@ class Polls {
   std::uint64_t longest_test_ps(std::uint64_t reach) const;
   void move_clock_to(std::uint64_t at_ps);
   void stop_beside_streams(wire::GateKind kind, std::uint64_t deadline_ps);
-  void charge_wake() { charge(header_->costs.wake_ps); }
+  void charge_wake() {
+    empty_ = 0;
+    charge(header_->costs.wake_ps);
+  }
   void charge_poll() { charge(header_->costs.poll_ps); }
   void charge(std::uint64_t ps) {
     const std::uint64_t at = self_->now() + self_->duration_ps(ps);
@@ -103,13 +110,13 @@ class Polls {
   std::uint64_t tested_ps_ = 0;   // for how long tests have waited since, one after the other
   std::uint32_t free_ = 0;        // free polls taken since the last event, command or copy
   std::uint32_t copies_seen_ = 0;
-  std::uint64_t looked_ps_ = 0;  // when a poll last was none of the free ones
+  std::uint64_t looked_ps_ = 0;  // when a poll last was none of the free ones, or a test has found nothing
   bool only_looks_ = false;      // this poll, in the middle of such work
   std::uint32_t copying_ = 0;    // times that it got its free polls again for a copy, since the last event or command
   std::uint32_t empty_ = 0;      // polls in a row, without an event or a command between
-  std::uint64_t readings_seen_ = 0;  // of a clock, when a poll last found nothing
-  std::uint32_t timed_ = 0;          // such polls in a row, with a reading before each
-  std::uint32_t held_back_ = 0;      // polls, because another thread was to go on
+  std::uint64_t readings_seen_ = 0;                   // of a clock, when a poll last found nothing
+  std::uint32_t timed_ = 0;                           // such polls in a row, with a reading before each
+  std::uint32_t held_back_ = 0;                       // polls, because another thread was to go on
   bool crowded_ = false;
 };
 

@@ -18,7 +18,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 22;
+inline constexpr std::uint32_t version = 23;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -78,7 +78,8 @@ struct HostCosts {
   std::uint64_t clock_read_ps = 0;    // one reading of a clock by the program
   std::uint64_t match_ps = 0;         // one message matched, or one header taken over, by software
   std::uint64_t wake_ps = 0;          // more for what the rank has waited for
-  std::uint64_t gpu_buffer_ps = 0;    // more for a send or a receive of a GPU's memory
+  std::uint64_t buffer_ps = 0;        // more for a send or a receive of the host's memory
+  std::uint64_t gpu_buffer_ps = 0;    // and of a GPU's
   RegistrationCosts registration;
 };
 
@@ -296,9 +297,12 @@ struct SoftwareSpent {
   std::uint64_t bytes;  // of the messages at their ends, or what was copied
   std::uint64_t ps;
 };
-// Of SoftwareSpent::call: it waited for a nonblocking collective, whose schedule is charged apart.
-inline constexpr std::uint16_t software_of_schedule = 0x8000;
-inline constexpr char software_schedule_suffix[] = " (collective)";
+// What an MPI call waits for: a nonblocking collective, whose schedule is charged apart, and apart again where it adds
+// up. In SoftwareSpent::call above the call's number.
+enum class Schedule : std::uint8_t { none, collective, reduction };
+inline constexpr const char* schedule_suffixes[] = {"", " (collective)", " (reduction)"};
+inline constexpr unsigned schedule_shift = 14;
+inline constexpr std::uint32_t schedule_call_mask = (1U << schedule_shift) - 1;
 // Of a rank. The first is for kinds that come when the others are taken.
 inline constexpr std::uint32_t software_spent_count = 1024;
 struct SoftwareSpending {

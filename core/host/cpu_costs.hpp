@@ -25,7 +25,8 @@ struct CpuCosts {
   Duration clock_read;    // one reading of a clock by the program
   Duration match;         // one message matched, or one header taken over, by software
   Duration wake;          // more for the first of what a waiting CPU sees
-  Duration gpu_buffer;    // more for a send or a receive of a GPU's memory
+  Duration buffer;        // more for a send or a receive of the host's memory
+  Duration gpu_buffer;    // and of a GPU's
 
   static CpuCosts read(const Spec& spec) {
     const auto cost = [&](const NumberField& field) { return Duration{spec.number(field)}; };
@@ -45,6 +46,7 @@ struct CpuCosts {
             .clock_read = cost(fields::host_clock_read_ps),
             .match = cost(fields::host_match_ps),
             .wake = cost_or_none(fields::host_wake_ps),
+            .buffer = cost_or_none(fields::host_buffer_ps),
             .gpu_buffer = cost_or_none(fields::host_gpu_buffer_ps)};
   }
 };

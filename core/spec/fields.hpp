@@ -178,6 +178,7 @@ inline constexpr NumberField host_rma_fetched_ps{{"host.rma_fetched_ps"}, 0, 100
 inline constexpr NumberField host_sent_ps{{"host.sent_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_received_ps{{"host.received_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_wake_ps{{"host.wake_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField host_buffer_ps{{"host.buffer_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField host_gpu_buffer_ps{{"host.gpu_buffer_ps"}, 0, 1000000000000ULL};
 inline constexpr TextField host_compute_mode{{"host.compute_mode"}, "none, measured, replay, model"};
 inline constexpr NumberField compute_numerics_skipped{{"compute.numerics_skipped"}, 0, 1};

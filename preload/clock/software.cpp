@@ -28,10 +28,11 @@ using rank::SoftwareRow;
 using rank::SoftwareTable;
 
 constinit const SoftwareRow* row_of_call[call_name_count] = {};
-constinit const SoftwareRow* row_of_schedule[call_name_count] = {};  // null: it has none of its own
+constinit const SoftwareRow* rows_of_schedules[2][call_name_count] = {};  // null: it has none of its own
 constinit rank::SoftwareAccount account_of_call[call_name_count] = {};
-constinit rank::SoftwareAccount account_of_schedule[call_name_count] = {};
-std::atomic<bool> next_is_schedule{false};
+constinit rank::SoftwareAccount accounts_of_schedules[2][call_name_count] = {};
+std::atomic<wire::Schedule> next_schedule{wire::Schedule::none};
+std::atomic<std::uint64_t> next_added_bytes{0};
 constinit const rank::ReductionCost* reductions = nullptr;
 constinit std::uint64_t reduction_count = 0;
 
@@ -146,7 +147,9 @@ void open_record(const char* folder) {
   dprintf(record.file, "\n");  // the intervals begin behind an empty line
   static constexpr SoftwareRow free_of_charge{};
   for (const SoftwareRow*& row : row_of_call) row = &free_of_charge;
-  for (const SoftwareRow*& row : row_of_schedule) row = &free_of_charge;
+  for (auto& rows : rows_of_schedules) {
+    for (const SoftwareRow*& row : rows) row = &free_of_charge;
+  }
   dryfly_self.software.interval.store(note, std::memory_order_relaxed);
   dryfly_self.software.found_something.store(resume, std::memory_order_relaxed);
 }
@@ -184,11 +187,17 @@ void read_table(const char* path) {
   dryfly_self.software.pack = table.pack;
   dryfly_self.software.unpack = table.unpack;
   for (std::uint32_t call = 0; call < call_name_count; ++call) {
-    char schedule[sizeof(SoftwareRow::call) + sizeof wire::software_schedule_suffix];
-    snprintf(schedule, sizeof schedule, "%s%s", call_names[call], wire::software_schedule_suffix);
     const SoftwareRow* row = row_of(table, call_names[call]);
     row_of_call[call] = row != nullptr ? row : table.rows;
-    row_of_schedule[call] = row_of(table, schedule);
+    for (const wire::Schedule schedule : {wire::Schedule::collective, wire::Schedule::reduction}) {
+      const auto place = static_cast<std::uint32_t>(schedule);
+      char name[sizeof(SoftwareRow::call) + 16];
+      snprintf(name, sizeof name, "%s%s", call_names[call], wire::schedule_suffixes[place]);
+      row = row_of(table, name);
+      rows_of_schedules[place - 1][call] = row;
+    }
+    // A table of before they were told apart.
+    if (rows_of_schedules[1][call] == nullptr) rows_of_schedules[1][call] = rows_of_schedules[0][call];
   }
 }
 
@@ -204,7 +213,10 @@ const char* table_file() { return setting("DRYFLY_SOFTWARE"); }
 
 bool software_is_charged_in(std::uint32_t index) { return row_of_call[index] != nullptr; }
 
-void software_is_of_schedule(bool schedule) { next_is_schedule.store(schedule, std::memory_order_relaxed); }
+void software_is_of(wire::Schedule schedule, std::uint64_t added_bytes) {
+  next_schedule.store(schedule, std::memory_order_relaxed);
+  next_added_bytes.store(added_bytes, std::memory_order_relaxed);
+}
 
 bool software_is_recorded() { return record.file >= 0; }
 
@@ -259,13 +271,15 @@ void open_software() {
 void begin_software(std::uint32_t index) {
   rank::Software& software = dryfly_self.software;
   if (row_of_call[index] == nullptr) return;
-  const bool schedule =
-      next_is_schedule.exchange(false, std::memory_order_relaxed) && row_of_schedule[index] != nullptr;
-  const std::uint32_t call = index | (schedule ? wire::software_of_schedule : 0);
-  software.leave(Boundary::call, 0);
-  software.row.store(schedule ? row_of_schedule[index] : row_of_call[index], std::memory_order_relaxed);
+  auto schedule = static_cast<std::uint32_t>(next_schedule.exchange(wire::Schedule::none, std::memory_order_relaxed));
+  if (schedule != 0 && rows_of_schedules[schedule - 1][index] == nullptr) schedule = 0;
+  const std::uint32_t call = index | schedule << wire::schedule_shift;
+  software.leave(Boundary::call, next_added_bytes.exchange(0, std::memory_order_relaxed));
+  software.row.store(schedule != 0 ? rows_of_schedules[schedule - 1][index] : row_of_call[index],
+                     std::memory_order_relaxed);
   if (record.file < 0) {
-    rank::SoftwareAccount& account = schedule ? account_of_schedule[index] : account_of_call[index];
+    rank::SoftwareAccount& account =
+        schedule != 0 ? accounts_of_schedules[schedule - 1][index] : account_of_call[index];
     account.call = static_cast<std::uint16_t>(call);
     account.page = dryfly_self.page;
     software.account.store(&account, std::memory_order_relaxed);

@@ -4,14 +4,16 @@
 
 #include <cstdint>
 
+#include "wire/wire.hpp"
+
 namespace dryfly::preload {
 
 // Is there a table, or a record to be made?
 bool software_is_charged();
 // Is what the library executes in call `index` of mpi_calls.def charged or written down?
 bool software_is_charged_in(std::uint32_t index);
-// The call that comes next waits for a nonblocking collective (preload/mpi/schedules.hpp), or does not.
-void software_is_of_schedule(bool schedule);
+// The call that comes next waits for such a schedule (preload/mpi/schedules.hpp), or adds up so many bytes by itself.
+void software_is_of(wire::Schedule schedule, std::uint64_t added_bytes);
 bool software_is_recorded();
 // The call that comes next reduces so; written down if it is an MPI_Reduce_local.
 void record_reduction(const char* type, const char* operation, std::uint64_t bytes);

@@ -114,7 +114,9 @@ int call(Row& row, const long* words) {
   if (charged) {
     describe_data(row.bytes, row.operation, words);
     forget_datatype(row.call, words);
-    software_is_of_schedule(waits_for_schedule(row.requests, words));
+    const Schedules waits = schedules_waited_for(row.requests, words);
+    if (waits.kind == wire::Schedule::reduction) dryfly_self.software.reduction_scale = waits.reduction_scale;
+    software_is_of(waits.kind, reduces_locally(row.call) ? bytes_of(row.bytes, words) : 0);
   }
   const std::uint64_t entered = enter_call(index, mode);
   settle_windows(row.call);
@@ -144,7 +146,7 @@ int call(Row& row, const long* words) {
   leave_windows();
   if (charged && status == 0) {
     note_datatype(row.call, words);
-    note_schedules(row.requests, words, count);
+    note_schedules(row.requests, words, count, row.operation >= 0);
   }
   begin_gap();
   return status;

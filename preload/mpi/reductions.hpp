@@ -36,11 +36,25 @@ constexpr int operation_of(Call call) {
     case Call::Exscan_c:
     case Call::Iexscan:
     case Call::Iexscan_c:
+    case Call::Reduce_init:
+    case Call::Reduce_init_c:
+    case Call::Allreduce_init:
+    case Call::Allreduce_init_c:
+    case Call::Reduce_scatter_init:
+    case Call::Reduce_scatter_init_c:
+    case Call::Reduce_scatter_block_init:
+    case Call::Reduce_scatter_block_init_c:
+    case Call::Scan_init:
+    case Call::Scan_init_c:
+    case Call::Exscan_init:
+    case Call::Exscan_init_c:
       return 4;
     default:
       return -1;
   }
 }
+
+constexpr bool reduces_locally(Call call) { return call == Call::Reduce_local || call == Call::Reduce_local_c; }
 
 // In front of a call whose software is charged.
 void describe_data(const Shape& shape, int operation, const long* words);

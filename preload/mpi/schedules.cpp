@@ -4,6 +4,7 @@
 
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/mpi/spin_lock.hpp"
+#include "preload/rank.hpp"
 
 namespace dryfly::preload {
 
@@ -12,6 +13,7 @@ namespace {
 struct Schedule {
   long request;
   bool asked_for;  // by the call that is under way
+  Schedules what;
 };
 constexpr std::uint32_t schedule_max = 256;  // more at once count as messages
 constinit Schedule schedules[schedule_max] = {};
@@ -50,27 +52,32 @@ void forget_complete(const List& list) {
   schedule_count.store(kept, std::memory_order_relaxed);
 }
 
-}  // namespace
-
-bool waits_for_schedule(Requests requests, const long* words) {
-  if (requests == Requests::none || requests == Requests::starts) return false;
-  if (schedule_count.load(std::memory_order_relaxed) == 0) return false;
-  const SpinLock::Hold hold(guard);
-  const List list = list_of(requests, words);
-  bool any = false;
-  for (std::uint32_t i = 0; i < schedule_count.load(std::memory_order_relaxed); ++i) {
-    schedules[i].asked_for = has(list, schedules[i].request);
-    any |= schedules[i].asked_for;
-  }
-  return any;
+Schedules of_call(bool reduces) {
+  if (!reduces) return {wire::Schedule::collective, 0};
+  return {wire::Schedule::reduction, dryfly_self.software.reduction_scale.load(std::memory_order_relaxed)};
 }
 
-void note_schedules(Requests requests, const long* words, std::size_t count) {
+}  // namespace
+
+Schedules schedules_waited_for(Requests requests, const long* words) {
+  Schedules found{};
+  if (requests == Requests::none || requests == Requests::starts) return found;
+  if (schedule_count.load(std::memory_order_relaxed) == 0) return found;
+  const SpinLock::Hold hold(guard);
+  const List list = list_of(requests, words);
+  for (std::uint32_t i = 0; i < schedule_count.load(std::memory_order_relaxed); ++i) {
+    schedules[i].asked_for = has(list, schedules[i].request);
+    if (schedules[i].asked_for && schedules[i].what.kind > found.kind) found = schedules[i].what;
+  }
+  return found;
+}
+
+void note_schedules(Requests requests, const long* words, std::size_t count, bool reduces) {
   if (requests == Requests::starts) {
     const SpinLock::Hold hold(guard);
     const std::uint32_t known = schedule_count.load(std::memory_order_relaxed);
     if (known == schedule_max) return;
-    schedules[known] = {handle_at(words[count - 1]), false};
+    schedules[known] = {handle_at(words[count - 1]), false, of_call(reduces)};
     schedule_count.store(known + 1, std::memory_order_relaxed);
   } else if (requests != Requests::none && schedule_count.load(std::memory_order_relaxed) != 0) {
     const SpinLock::Hold hold(guard);

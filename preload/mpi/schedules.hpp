@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "preload/mpi/mpi_calls.hpp"
+#include "wire/wire.hpp"
 
 namespace dryfly::preload {
 
@@ -130,9 +131,14 @@ constexpr Requests requests_of(Call call) {
   }
 }
 
-// In front of a call: does it wait for a schedule?
-bool waits_for_schedule(Requests requests, const long* words);
-// Behind it, with success. `count`: of its arguments.
-void note_schedules(Requests requests, const long* words, std::size_t count);
+struct Schedules {
+  wire::Schedule kind;            // of several: a reduction, if one is
+  std::uint32_t reduction_scale;  // of that, rank::ReductionCost::scale
+};
+
+// In front of a call: which ones it waits for.
+Schedules schedules_waited_for(Requests requests, const long* words);
+// Behind it, with success. `count`: of its arguments. One that reduces does so as describe_data() has said.
+void note_schedules(Requests requests, const long* words, std::size_t count, bool reduces);
 
 }  // namespace dryfly::preload

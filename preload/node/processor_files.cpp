@@ -59,7 +59,7 @@ Processors of_socket(std::uint32_t socket) {
 }
 
 bool write_processor(const char* folder, std::uint32_t processor) {
-  const Shape& node = *node_shape();
+  const NodeShape& node = *node_shape();
   char own[path_max];
   snprintf(own, sizeof own, "%s/cpu%u", folder, processor);
   if (mkdir(own, 0700) != 0) return false;
@@ -73,7 +73,7 @@ bool write_processor(const char* folder, std::uint32_t processor) {
 }
 
 bool write_all(const char* folder) {
-  const Shape& node = *node_shape();
+  const NodeShape& node = *node_shape();
   Processors every;
   for (std::uint32_t each = 0; each < node.processors(); ++each) every.add(each);
   char text[text_max];

@@ -28,7 +28,7 @@ bool key(const char*& at, const char* name) {
   return true;
 }
 
-bool read_sockets(const char*& at, Shape& shape) {
+bool read_sockets(const char*& at, NodeShape& shape) {
   do {
     if (shape.domains == domains_max || !number(at, shape.socket[shape.domains])) return false;
     ++shape.domains;
@@ -45,7 +45,7 @@ std::uint32_t word_of(const char* text, const char* name, std::uint32_t least) {
 }
 
 // "cores=104 threads=2 cored=2 domains=0,1,0,1 allowed=1-51,53-103"
-bool read_shape(const char* at, Shape& shape) {
+bool read_shape(const char* at, NodeShape& shape) {
   return at != nullptr && key(at, "cores=") && number(at, shape.cores) && key(at, "threads=") &&
          number(at, shape.threads) && key(at, "cored=") && number(at, shape.cored) && key(at, "domains=") &&
          read_sockets(at, shape) && shape.processors() <= wire::processors_max && shape.cores > 0 && shape.cored > 0 &&
@@ -75,7 +75,7 @@ Processors Processors::operator&(const Processors& other) const {
   return both;
 }
 
-std::uint32_t Shape::domain_of(std::uint32_t processor) const {
+std::uint32_t NodeShape::domain_of(std::uint32_t processor) const {
   const std::uint32_t core = processor % cores;
   for (std::uint32_t domain = 0; domain + 1 < cored; ++domain) {
     if (core < (domain + 1) * cores / cored) return domain;
@@ -83,7 +83,7 @@ std::uint32_t Shape::domain_of(std::uint32_t processor) const {
   return cored - 1;
 }
 
-std::uint32_t usual_processor(const Shape& node, const char* told) {
+std::uint32_t usual_processor(const NodeShape& node, const char* told) {
   const std::uint32_t ranks = word_of(told, "ranks=", 1);
   const std::uint32_t local = word_of(told, "local=", 0) % ranks;
   const auto domain_of_rank = [&](std::uint32_t rank) { return rank * node.cored / ranks; };
@@ -137,12 +137,12 @@ char* write_set(const Processors& set, char* to) {
   return to;
 }
 
-const Shape* node_shape() {
+const NodeShape* node_shape() {
   enum State : int { unread, none, there };
-  static constinit Shape shape;
+  static constinit NodeShape shape;
   static State state = unread;
   if (state == unread) {
-    Shape found;
+    NodeShape found;
     const bool is_one = belongs_to_run() && read_shape(getenv(variable), found);
     if (is_one) shape = found;
     state = is_one ? there : none;

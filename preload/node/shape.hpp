@@ -20,7 +20,7 @@ struct Processors {
   Processors operator&(const Processors& other) const;
 };
 
-struct Shape {
+struct NodeShape {
   std::uint32_t cores = 0;
   std::uint32_t threads = 1;  // of a core
   std::uint32_t cored = 1;    // domains with cores, which come first
@@ -34,11 +34,11 @@ struct Shape {
 };
 
 // Null where there is none: outside a run, or on a node that is larger than this can say.
-const Shape* node_shape();
+const NodeShape* node_shape();
 
 // Where a rank that nobody binds is said to be: in the domain that is taken to be its own
 // (docs/model/nodes.md#what-a-place-costs), on the node's cores in blocks. `told`: DRYFLY_NODE, or null.
-std::uint32_t usual_processor(const Shape& node, const char* told);
+std::uint32_t usual_processor(const NodeShape& node, const char* told);
 
 // Of "1-8,53"; moves `at` behind it. False if it is none.
 bool read_set(const char*& at, Processors& set);

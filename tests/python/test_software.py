@@ -23,7 +23,7 @@ from dryfly.mpi.software import BOUNDARIES, Charges, Cost, Packing, SoftwareTabl
 from dryfly.report import software as report
 from dryfly.result import software_spent
 from dryfly.study import instructions, software_costs
-from dryfly.study.instructions import InBlocks, cost_of, packing_of, why
+from dryfly.study.instructions import InBlocks, cost_in, cost_of, packing_of, why
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = SoftwareTable(
@@ -125,6 +125,18 @@ def test_a_line_goes_through_the_medians_where_data_are_gone_through() -> None:
     # Neither what differs between small messages nor what grows by less than any loop over the data would.
     assert cost_of({0: [100] * 3, 8: [130] * 5}) == Cost(instructions=130.0, per_kib=0.0, seen=8)
     assert cost_of({0: [100] * 3, 65536: [140] * 5}) == Cost(instructions=140.0, per_kib=0.0, seen=8)
+
+
+def test_a_reduction_s_long_messages_which_are_of_one_size_add_up_where_they_take_as_many() -> None:
+    sums = 96.0
+    adding = {32768: [1000 + 32 * 96] * 2}
+    assert cost_in("MPI_Wait (reduction)", adding, sums) == Cost(instructions=1000.0, per_kib=sums, seen=2)
+    for call, sizes in (
+        ("MPI_Wait (collective)", adding),
+        ("MPI_Scan", {32768: [3000]}),
+        ("MPI_Scan", {2048: [9000]}),
+    ):
+        assert cost_in(call, sizes, sums).per_kib == 0.0
 
 
 def test_a_table_of_another_build_is_refused_with_what_counts_it_anew(

@@ -141,8 +141,11 @@ def resolve_machine(
     return text.replace("run.ranks 0\n", f"run.ranks {ranks}\n")
 
 
-def with_counted_software(spec: str, machine: Machine, own_code: Mapping[str, float] | None = None) -> str:
-    """The spec of a run in which the MPI library's own code is charged: a call costs what the provider executes.
+def with_counted_software(
+    spec: str, machine: Machine, library: str, own_code: Mapping[str, float] | None = None
+) -> str:
+    """The spec of a run in which the own code of `library` ("openmpi-5.0.11") is charged: a call costs what the
+    provider executes.
 
     `own_code`, where there are no ranks that would charge it: the instructions of the library that go with some of
     PROVIDER_CALLS."""
@@ -153,11 +156,16 @@ def with_counted_software(spec: str, machine: Machine, own_code: Mapping[str, fl
         )
         for call in PROVIDER_CALLS
     }
-    for call in ("send", "send_fetched", "receive"):
-        costs[f"host.{call}_ps"] += machine.number("host.buffer_lookup")
     costs["host.wake_ps"] = machine.number("host.wake")
     if machine.optional("node.gpu_runtime") is not None:
-        costs["host.gpu_buffer_ps"] = machine.number("node.gpu_lookup")
+        lookups = machine.number(f"host.lookups.{'openmpi' if library.startswith('openmpi') else 'mpich'}")
+        host_ps = lookups * int(machine.optional("node.gpu_lookup_host") or 0)
+        costs["host.gpu_buffer_ps"] = lookups * machine.number("node.gpu_lookup")
+        if own_code is None:
+            costs["host.buffer_ps"] = host_ps
+        else:
+            for call in ("send", "send_fetched", "receive"):
+                costs[f"host.{call}_ps"] += host_ps
     lines = (line for line in spec.splitlines(keepends=True) if line.partition(" ")[0] not in costs)
     return "".join([*lines, *(f"{name} {cost}\n" for name, cost in costs.items())])
 

@@ -183,7 +183,7 @@ def _charged(bound: BoundCase, table: software.SoftwareTable | None, pattern: st
     if table is None:
         return bound.spec
     own_code = software.of_doubling(table) if pattern == "allreduce" else software.of_messages(table, size)
-    return with_counted_software(bound.spec, bound.machine, own_code)
+    return with_counted_software(bound.spec, bound.machine, table.library, own_code)
 
 
 def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str]:

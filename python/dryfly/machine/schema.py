@@ -94,10 +94,14 @@ PROVIDER_CALLS = {
     "poll": "a poll that finds nothing",
 }
 
+# MPI libraries that ask whose each buffer is, where they are built for GPUs (docs/model/software.md#buffers-of-gpus).
+LOOKING_UP = {"mpich": "MPICH and its kin", "openmpi": "Open MPI"}
+
 # What counts where the MPI library's own code is not charged as counted, and what counts only where it is.
 COSTS_OF_CALLS = ("host.send", "host.receive", "host.rma", "host.completion", "host.poll")
 COSTS_OF_COUNTED = (
-    "host.instruction", *(f"host.provider.{call}" for call in PROVIDER_CALLS), "host.wake", "host.buffer_lookup"
+    "host.instruction", *(f"host.provider.{call}" for call in PROVIDER_CALLS), "host.wake",
+    *(f"host.lookups.{family}" for family in LOOKING_UP),
 )  # fmt: skip
 
 # What memory that a NIC is to read or write costs its CPU (docs/model/registration.md).
@@ -294,7 +298,10 @@ FIELDS: dict[str, Field] = {
     "node.gpu_local_latency": optional(time("", "until a copy within a GPU begins, which work before it hides")),
     "node.gpu_local_step": optional(time("", "of the GPU for such a copy, whatever its size")),
     "node.gpu_call": optional(time("", "of the processor, for a call of the GPU runtime that starts work", least=1)),
-    "node.gpu_lookup": optional(time("", "of the processor, to tell whose memory a pointer points to")),
+    "node.gpu_lookup": optional(time("", "of the processor, to tell that memory is a GPU's")),
+    "node.gpu_lookup_host": optional(
+        time("", "and that it is none's: of the host, and no call of the GPU runtime has made it", most=10**9)
+    ),
     "node.gpu_query": optional(time("", "of the processor, for a look at an event", least=1)),
     "node.gpu_short_call": optional(
         time("", "of the processor, for a word that a stream writes or waits for, and for memory of a pool", least=1)
@@ -340,11 +347,12 @@ FIELDS: dict[str, Field] = {
         for call, what in PROVIDER_CALLS.items()
     },
     "host.wake": time("", "there too: more for what a rank has waited for"),
-    "host.buffer_lookup": time(
-        "",
-        "there too: what a library takes more, for each send and each receive, to find out where its buffer lies",
-        most=10**9,
-    ),
+    **{
+        f"host.lookups.{family}": count(
+            "", f"there too: how often {name}, built for GPUs, asks whose the buffer of a send or receive is", most=100
+        )
+        for family, name in LOOKING_UP.items()
+    },
     **{
         f"host.registration.{name}": optional(time(f"host.registration.{name}_ps", meaning))
         for name, meaning in REGISTRATION_COSTS.items()

@@ -225,6 +225,10 @@ def _declared() -> list[SpecField]:
             optional=True,
         ),
         _number(
+            "host.buffer_ps", "ranks", "with counted software: more for a send or a receive of the host's memory",
+            0, 10**12, optional=True,
+        ),
+        _number(
             "host.gpu_buffer_ps", "ranks", "with counted software: more for a send or a receive of GPU memory",
             0, 10**12, optional=True,
         ),

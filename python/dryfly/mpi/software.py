@@ -33,7 +33,8 @@ _SQUARE = 17  # rank::boundary_count
 _ASSUMED = 1 << 31
 _LARGEST = _ASSUMED - 1
 _FORMAT = b"dfsoft02"
-SCHEDULE = " (collective)"  # wire::software_schedule_suffix: a call that waits for a nonblocking collective
+SCHEDULES = ("", " (collective)", " (reduction)")  # wire::schedule_suffixes: what a call waits for
+_ADDS_UP = "MPI_Reduce_local"
 _TYPE_NAME, _OPERATION_NAME, _REDUCTION_UNIT = 32, 16, 1024  # rank::ReductionCost
 SUMS = "MPI_DOUBLE MPI_SUM"  # what is counted within MPI calls
 INJECTED_MAX = 192  # nic.inline
@@ -138,6 +139,18 @@ def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
     for path in files_of(library.name):
         with suppress(UserError):
             return _fitting(path, library)
+    return None
+
+
+def passed_over(library: MpiLibrary) -> str | None:
+    """Why a run that asks for nothing does not charge the user's own table, if there is one that it cannot."""
+    path = cached_file(library.name)
+    if not path.is_file():
+        return None
+    try:
+        _fitting(path, library)
+    except UserError as error:
+        return str(error)
     return None
 
 
@@ -352,13 +365,14 @@ def _data_ps_per_kib(call: str, cost: Cost, prices: Prices, sums: float) -> int:
 
 
 def reduces(call: str) -> bool:
-    return "reduce" in call.lower() or "scan" in call.lower()
+    return "reduc" in call.lower() or "scan" in call.lower()
 
 
 def _row(call: str, costs: _Costs, prices: Prices, sums: float) -> bytes:
     def numbers_of(cost: Cost) -> list[int]:
         ps = min(round(cost.instructions * prices.instruction_ps), _LARGEST)
-        return [ps | (_ASSUMED if cost.seen == 0 else 0), _data_ps_per_kib(call, cost, prices, sums)]
+        added_ps = prices.loop_ps_per_kib(sums) if call == _ADDS_UP and sums else 0
+        return [ps | (_ASSUMED if cost.seen == 0 else 0), added_ps or _data_ps_per_kib(call, cost, prices, sums)]
 
     places = len(BOUNDARIES)
     to_any = numbers_of(costs.usual) * places + [0, 0] * (_SQUARE - places)

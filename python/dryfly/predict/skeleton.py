@@ -141,7 +141,7 @@ def spec_of(question: Question) -> str:
         return spec
     table = software.charged(question.software, libraries.select(question.mpi))
     assert table is not None
-    return with_counted_software(spec, machine, _own_code(question, table))
+    return with_counted_software(spec, machine, table.library, _own_code(question, table))
 
 
 def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str, float]:

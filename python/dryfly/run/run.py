@@ -75,7 +75,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None, *, other: Ot
     bound = settled(bound, library)
     table = software.charged(case.software, library)
     if table is not None:
-        bound = replace(bound, spec=with_counted_software(bound.spec, machine), software=table.library)
+        bound = replace(bound, spec=with_counted_software(bound.spec, machine, table.library), software=table.library)
     names = NodeNames(machine)
     node_names = tuple(names.name(each.node) for each in placement.ranks)
     if debug_rank is not None and case.launcher != launchers.OWN:
@@ -97,6 +97,8 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None, *, other: Ot
         summary.before(printer, bound, library, prepared, need, verbose=runner.verbose)
         if class_warning is not None:
             printer.say(f"warning: {class_warning}")
+        if case.software is None and (reason := software.passed_over(library)) is not None:
+            printer.say(f"warning: the table is passed over: {reason}")
         if not need.is_there:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
         channel = job.new_channel()

@@ -25,8 +25,9 @@ from dryfly.mpi.software import (
     BOUNDARIES,
     LOOP_PER_KIB,
     NO_PACKING,
-    SCHEDULE,
+    SCHEDULES,
     SENDS,
+    SUMS,
     Cost,
     Interval,
     Packing,
@@ -44,7 +45,7 @@ _WIDE = "wide"  # and of the one with so many ranks that collectives take other 
 _WIDE_RANKS = 16
 _COUNTED_WIDE = "0,6,15"
 _INTERVAL = struct.Struct("=HBBIQII")  # Interval of preload/clock/software.cpp
-_OF_SCHEDULE = 0x8000  # wire::software_of_schedule
+_SCHEDULE_SHIFT = 14  # wire::schedule_shift
 _PROCESSOR = ("sse4_2", "avx", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "erms", "fsrm")
 _TIMEOUT_S = 3600
 _WIDE_KIB = 4.0  # between smaller messages other things differ
@@ -146,6 +147,7 @@ def table_of(library: MpiLibrary, folder: Path) -> SoftwareTable:
         for call, intervals in more.items():
             for interval, sizes in intervals.items():
                 counted[call].setdefault(interval, sizes)
+    reductions = _reductions(sorted(folder.glob("reductions-*.txt")))
     return SoftwareTable(
         library=library.name,
         build=build_of(library),
@@ -153,13 +155,25 @@ def table_of(library: MpiLibrary, folder: Path) -> SoftwareTable:
         processor=_processor(),
         tool=f"dryfly {version('dryfly')}",
         calls={
-            call: {interval: cost_of(sizes, means=reduces(call)) for interval, sizes in of.items()}
+            call: {interval: cost_in(call, sizes, reductions.get(SUMS, 0.0)) for interval, sizes in of.items()}
             for call, of in counted.items()
         },
         pack=packing_of(counted, [one for one in in_blocks if one.is_pack]),
         unpack=packing_of(counted, [one for one in in_blocks if not one.is_pack]),
-        reductions=_reductions(sorted(folder.glob("reductions-*.txt"))),
+        reductions=reductions,
     )
+
+
+def cost_in(call: str, sizes: Sizes, sums: float) -> Cost:
+    """`sums`: instructions for each KiB of a sum of doubles, which reductions are counted with. Long messages are of
+    one size, which has no slope: an interval that takes as many is taken to add them up."""
+    cost = cost_of(sizes, means=reduces(call))
+    if not reduces(call) or not sums or len(sizes) > 1:
+        return cost
+    kib = next(iter(sizes)) / 1024
+    if kib < _WIDE_KIB or cost.instructions < sums * kib:
+        return cost
+    return replace(cost, instructions=round(cost.instructions - sums * kib, 1), per_kib=sums)
 
 
 def _processor() -> str:
@@ -183,7 +197,8 @@ def _read(files: Iterable[Path]) -> tuple[Counted, list[InBlocks]]:
         names = head.decode().split()
         for call, start, end, executed, size, blocks, _ in _INTERVAL.iter_unpack(intervals):
             interval = (BOUNDARIES[start], BOUNDARIES[end])
-            name = names[call & ~_OF_SCHEDULE] + (SCHEDULE if call & _OF_SCHEDULE else "")
+            schedule, place = divmod(call, 1 << _SCHEDULE_SHIFT)
+            name = names[place] + SCHEDULES[schedule]
             if blocks == 0:
                 counted[name][interval][size].append(executed)
             elif (interval[0] == "arrived") != (interval[1] in SENDS):  # else it would be both
