@@ -58,9 +58,11 @@ class Polls {
   bool may_sleep();
 
   Streams& streams() { return streams_; }
-  // An event is about to be looked at. To a rank that tests in a loop it comes as it does to one that waits.
+  // An event is about to be looked at. To a rank that tests in a loop it comes no sooner than to one that waits.
   void meet(const wire::Event& event) {
-    if (empty_ != 0 && self_->mode() == CallMode::testing && event.at_ps > looked_ps_) charge_wake();
+    const std::uint64_t seen_ps = event.at_ps + self_->duration_ps(header_->costs.wake_ps);
+    if (empty_ == 0 || self_->mode() != CallMode::testing || event.at_ps <= looked_ps_) return;
+    if (seen_ps > self_->now()) pass_until(seen_ps);
   }
   // An event has been taken.
   void found() { empty_ = 0; }
@@ -90,10 +92,10 @@ class Polls {
     charge(header_->costs.wake_ps);
   }
   void charge_poll() { charge(header_->costs.poll_ps); }
-  void charge(std::uint64_t ps) {
-    const std::uint64_t at = self_->now() + self_->duration_ps(ps);
-    self_->pass_to(at);
-    self_->set_clock(at);
+  void charge(std::uint64_t ps) { pass_until(self_->now() + self_->duration_ps(ps)); }
+  void pass_until(std::uint64_t at_ps) {
+    self_->pass_to(at_ps);
+    self_->set_clock(at_ps);
   }
   std::uint64_t served_step_ps() const;
   void note_clock();
@@ -114,9 +116,9 @@ class Polls {
   bool only_looks_ = false;      // this poll, in the middle of such work
   std::uint32_t copying_ = 0;    // times that it got its free polls again for a copy, since the last event or command
   std::uint32_t empty_ = 0;      // polls in a row, without an event or a command between
-  std::uint64_t readings_seen_ = 0;                   // of a clock, when a poll last found nothing
-  std::uint32_t timed_ = 0;                           // such polls in a row, with a reading before each
-  std::uint32_t held_back_ = 0;                       // polls, because another thread was to go on
+  std::uint64_t readings_seen_ = 0;  // of a clock, when a poll last found nothing
+  std::uint32_t timed_ = 0;          // such polls in a row, with a reading before each
+  std::uint32_t held_back_ = 0;      // polls, because another thread was to go on
   bool crowded_ = false;
 };
 

@@ -196,8 +196,6 @@ void read_table(const char* path) {
       row = row_of(table, name);
       rows_of_schedules[place - 1][call] = row;
     }
-    // A table of before they were told apart.
-    if (rows_of_schedules[1][call] == nullptr) rows_of_schedules[1][call] = rows_of_schedules[0][call];
   }
 }
 

@@ -13,7 +13,16 @@ static void take_first(void* in, void* inout, int* length, MPI_Datatype* type) {
   (void)in, (void)inout, (void)length, (void)type;
 }
 
-static void wait_for(MPI_Request* request) { MPI_Wait(request, MPI_STATUS_IGNORE); }
+static int how;  // it is waited for
+
+static void wait_for(MPI_Request* request) {
+  int which, done = 0;
+  if (how == 0) MPI_Wait(request, MPI_STATUS_IGNORE);
+  if (how == 1) MPI_Waitall(1, request, MPI_STATUSES_IGNORE);
+  if (how == 2) MPI_Waitany(1, request, &which, MPI_STATUS_IGNORE);
+  while (how == 3 && !done) MPI_Test(request, &done, MPI_STATUS_IGNORE);
+  while (how == 4 && !done) MPI_Testall(1, request, &done, MPI_STATUSES_IGNORE);
+}
 
 static void local(void) { MPI_Reduce_local(given, taken, local_doubles, MPI_DOUBLE, operation); }
 static void blocking(void) { MPI_Allreduce(given, taken, doubles, MPI_DOUBLE, operation, MPI_COMM_WORLD); }
@@ -56,12 +65,17 @@ int main(int argc, char** argv) {
   static const struct {
     const char* name;
     void (*call)(void);
+    int how;
   } calls[] = {{"MPI_Reduce_local", local},
                {"MPI_Allreduce", blocking},
                {"MPI_Iallreduce", nonblocking},
                {"MPI_Allreduce_init", persistent},
                {"MPI_Ireduce_scatter_block", scattering},
-               {"MPI_Iscan", scanning}};
+               {"MPI_Iscan", scanning},
+               {"MPI_Waitall", scanning, 1},
+               {"MPI_Waitany", scanning, 2},
+               {"MPI_Test", scanning, 3},
+               {"MPI_Testall", scanning, 4}};
   int rank;
   MPI_Op own;
   MPI_Init(&argc, &argv);
@@ -70,6 +84,7 @@ int main(int argc, char** argv) {
   given = calloc(local_doubles, sizeof *given);
   taken = calloc(local_doubles, sizeof *taken);
   for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    how = calls[i].how;
     operation = MPI_SUM;
     double sums = took_us(calls[i].call);
     operation = own;

@@ -92,7 +92,9 @@ def test_who_tests_in_a_loop_sees_a_message_no_sooner_than_who_waits(mpi: str, d
     times = dict(line.split() for line in dryfly(*command).succeeded().stdout.splitlines())
     waited_us = float(times["wait"])
     for call in ("test", "testall", "testany"):
-        assert waited_us < float(times[call]) < waited_us + 0.3
+        assert waited_us - 0.02 < float(times[call]) < waited_us + 0.3  # its own code is another
+    # Who has looked in vain long before pays nothing for it.
+    assert float(times["late"]) == pytest.approx(float(times["late_first"]), abs=0.001)
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
@@ -102,7 +104,7 @@ def test_adding_up_takes_time_however_it_is_asked_for(mpi: str, dryfly: Dryfly) 
     more_us = {call: float(sums) - float(free) for call, sums, free in lines}
     # 32 MiB once at 12 GB/s; of 4 MiB three quarters, which a library does in some steps of several of the same kind.
     assert more_us["MPI_Reduce_local"] == pytest.approx(32 * 2**20 / 12e3, rel=0.01)
-    for call in ("MPI_Allreduce", "MPI_Iallreduce", "MPI_Allreduce_init", "MPI_Ireduce_scatter_block", "MPI_Iscan"):
+    for call in more_us:
         assert more_us[call] > 0.2 * 4 * 2**20 / 12e3, call
     assert more_us["MPI_Iallreduce"] == pytest.approx(more_us["MPI_Allreduce"], rel=0.5)
 

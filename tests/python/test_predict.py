@@ -748,8 +748,8 @@ def test_more_ranks_than_a_run_may_have_are_one_line_of_the_spec() -> None:
 
 def test_counted_software_takes_the_place_of_the_machines_costs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A send: what the provider executes, and 100 instructions of the library."""
-    monkeypatch.setattr(skeleton.libraries, "select", lambda _: None)
-    monkeypatch.setattr(skeleton.software, "charged", lambda *_: SimpleNamespace(library="mpich-5.0.2"))
+    monkeypatch.setattr(skeleton.libraries, "select", lambda _: SimpleNamespace(family="mpich"))
+    monkeypatch.setattr(skeleton.software, "charged", lambda *_: "a table")
     monkeypatch.setattr(skeleton.software, "of_messages", lambda _, size: {"send": 100.0 * size})
     question = Question(workload="halo", nodes=8, software="measured", parameters=(("bytes", "2 B"),))
     costs = dict(line.split(" ", 1) for line in skeleton.spec_of(question).splitlines())

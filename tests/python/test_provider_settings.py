@@ -76,9 +76,7 @@ def test_a_cost_that_the_way_of_charging_software_does_not_read_is_named_with_wh
 
 def test_what_counts_only_without_counts_is_what_they_replace() -> None:
     bound = bind(Case(machine="testbed", nodes=2, ppn=1, compute="none", program=("./program",)))
-    lines = set(bound.spec.splitlines()) - set(
-        with_counted_software(bound.spec, bound.machine, "mpich-5.0.2").splitlines()
-    )
+    lines = set(bound.spec.splitlines()) - set(with_counted_software(bound.spec, bound.machine, "mpich").splitlines())
     assert {f"{path}_ps" for path in COSTS_OF_CALLS} == {line.partition(" ")[0] for line in lines}
 
 

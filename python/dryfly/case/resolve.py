@@ -142,13 +142,13 @@ def resolve_machine(
 
 
 def with_counted_software(
-    spec: str, machine: Machine, library: str, own_code: Mapping[str, float] | None = None
+    spec: str, machine: Machine, family: str, own_code: Mapping[str, float] | None = None, *, between_gpus: bool = False
 ) -> str:
-    """The spec of a run in which the own code of `library` ("openmpi-5.0.11") is charged: a call costs what the
-    provider executes.
+    """The spec of a run in which the own code of a library of that family is charged: a call costs what the provider
+    executes.
 
     `own_code`, where there are no ranks that would charge it: the instructions of the library that go with some of
-    PROVIDER_CALLS."""
+    PROVIDER_CALLS; the messages are then of GPUs' memory or all of the host's."""
     instruction_ps = machine.number("host.instruction")
     costs = {
         f"host.{call}_ps": round(
@@ -157,15 +157,15 @@ def with_counted_software(
         for call in PROVIDER_CALLS
     }
     costs["host.wake_ps"] = machine.number("host.wake")
-    if machine.optional("node.gpu_runtime") is not None:
-        lookups = machine.number(f"host.lookups.{'openmpi' if library.startswith('openmpi') else 'mpich'}")
-        host_ps = lookups * int(machine.optional("node.gpu_lookup_host") or 0)
-        costs["host.gpu_buffer_ps"] = lookups * machine.number("node.gpu_lookup")
-        if own_code is None:
-            costs["host.buffer_ps"] = host_ps
-        else:
-            for call in ("send", "send_fetched", "receive"):
-                costs[f"host.{call}_ps"] += host_ps
+    lookups = machine.number(f"host.lookups.{'openmpi' if family == 'openmpi' else 'mpich'}")
+    of_host_ps, of_gpu_ps = (
+        lookups * int(machine.optional(f"node.{look}") or 0) for look in ("gpu_lookup_host", "gpu_lookup")
+    )
+    if own_code is None:
+        costs |= {"host.buffer_ps": of_host_ps, "host.gpu_buffer_ps": of_gpu_ps}
+    else:
+        for call in ("send", "send_fetched", "receive"):
+            costs[f"host.{call}_ps"] += of_gpu_ps if between_gpus else of_host_ps
     lines = (line for line in spec.splitlines(keepends=True) if line.partition(" ")[0] not in costs)
     return "".join([*lines, *(f"{name} {cost}\n" for name, cost in costs.items())])
 

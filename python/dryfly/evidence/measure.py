@@ -164,12 +164,13 @@ def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) 
     with RunFolder() as made:
         folder = made.path
         spec = folder / "spec"
-        table = software.charged(case.software, library_of(case))
+        library = library_of(case)
+        table = software.charged(case.software, library)
         arguments = [*measurement.arguments, *_where(measurement, bound.machine, folder)]
         if measurement.operation:
             arguments.append(f"operation={measurement.operation}")
         for size in measurement.sizes:
-            spec.write_text(_charged(bound, table, measurement.pattern, size), encoding="utf-8")
+            spec.write_text(_charged(bound, table, library.family, measurement.pattern, size), encoding="utf-8")
             command = [str(native(GENERATOR)), str(spec), measurement.pattern, f"bytes={size}", *arguments]
             answer = json.loads(_output_of(command, measurement.name, environment_of(case), timeout_s))
             figures |= {f"{size}.{key}": float(value) for key, value in answer.items()}
@@ -178,12 +179,12 @@ def _run_pattern(measurement: Measurement, case: Case, timeout_s: float | None) 
     return figures
 
 
-def _charged(bound: BoundCase, table: software.SoftwareTable | None, pattern: str, size: int) -> str:
+def _charged(bound: BoundCase, table: software.SoftwareTable | None, family: str, pattern: str, size: int) -> str:
     """The spec, with the library's own code where the pattern stands for calls of one that has been counted."""
     if table is None:
         return bound.spec
     own_code = software.of_doubling(table) if pattern == "allreduce" else software.of_messages(table, size)
-    return with_counted_software(bound.spec, bound.machine, table.library, own_code)
+    return with_counted_software(bound.spec, bound.machine, family, own_code)
 
 
 def _where(measurement: Measurement, machine: Machine, folder: Path) -> list[str]:

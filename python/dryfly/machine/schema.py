@@ -101,7 +101,7 @@ LOOKING_UP = {"mpich": "MPICH and its kin", "openmpi": "Open MPI"}
 COSTS_OF_CALLS = ("host.send", "host.receive", "host.rma", "host.completion", "host.poll")
 COSTS_OF_COUNTED = (
     "host.instruction", *(f"host.provider.{call}" for call in PROVIDER_CALLS), "host.wake",
-    *(f"host.lookups.{family}" for family in LOOKING_UP),
+    *(f"host.lookups.{family}" for family in LOOKING_UP), "node.gpu_lookup_host",
 )  # fmt: skip
 
 # What memory that a NIC is to read or write costs its CPU (docs/model/registration.md).

@@ -35,6 +35,11 @@ _LARGEST = _ASSUMED - 1
 _FORMAT = b"dfsoft02"
 SCHEDULES = ("", " (collective)", " (reduction)")  # wire::schedule_suffixes: what a call waits for
 _ADDS_UP = "MPI_Reduce_local"
+_LIKE_WAITS = {
+    "MPI_Wait": ("MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"),
+    "MPI_Test": ("MPI_Testall", "MPI_Testany", "MPI_Testsome"),
+}
+_NEXT = {"send_long": "send_eager"}
 _TYPE_NAME, _OPERATION_NAME, _REDUCTION_UNIT = 32, 16, 1024  # rank::ReductionCost
 SUMS = "MPI_DOUBLE MPI_SUM"  # what is counted within MPI calls
 INJECTED_MAX = 192  # nic.inline
@@ -278,7 +283,7 @@ class Charges:
     the mean of those that are."""
 
     def __init__(self, table: SoftwareTable) -> None:
-        self.calls = {call: _Costs(intervals) for call, intervals in sorted(table.calls.items())}
+        self.calls = {call: _Costs(intervals) for call, intervals in sorted(_with_like_waits(table.calls).items())}
         self.others = _of_unknown_call(table.calls)
 
     def cost(self, call: str, interval: Interval) -> tuple[Cost, str]:
@@ -336,6 +341,22 @@ def _mean(costs: list[Cost]) -> Cost:
     return Cost(instructions=instructions, per_kib=0.0, seen=0)
 
 
+def _with_like_waits(calls: Mapping[str, Mapping[Interval, Cost]]) -> dict[str, Mapping[Interval, Cost]]:
+    """Waits and tests for schedules that were not counted cost what the one for a single request does; those that add
+    up, in a table of before they were told apart, what others do."""
+    made = dict(calls)
+    collective, reduction = SCHEDULES[1:]
+    for call in calls:
+        if call.endswith(collective):
+            made.setdefault(call.removesuffix(collective) + reduction, calls[call])
+    for like, others in _LIKE_WAITS.items():
+        for schedule in (collective, reduction):
+            if like + schedule in made:
+                for call in others:
+                    made.setdefault(call + schedule, made[like + schedule])
+    return made
+
+
 class _Costs:
     """Of a call: of its intervals, and the mean of them for any other."""
 
@@ -344,7 +365,9 @@ class _Costs:
         self.usual = _mean([cost for (start, end), cost in intervals.items() if not {start, end} <= LOOKS])
 
     def of(self, interval: Interval) -> Cost:
-        return self.intervals.get(interval, self.usual)
+        start, end = interval
+        # A long message that was not counted there is sent as an eager one is.
+        return self.intervals.get(interval) or self.intervals.get((start, _NEXT.get(end, end))) or self.usual
 
 
 def _of_unknown_call(calls: Mapping[str, Mapping[Interval, Cost]]) -> _Costs:
@@ -377,7 +400,11 @@ def _row(call: str, costs: _Costs, prices: Prices, sums: float) -> bytes:
     places = len(BOUNDARIES)
     to_any = numbers_of(costs.usual) * places + [0, 0] * (_SQUARE - places)
     numbers = to_any * places + [0] * len(to_any) * (_SQUARE - places)
-    for (start, end), cost in costs.intervals.items():
+    for start, end in {
+        *costs.intervals,
+        *((start, "send_long") for start, end in costs.intervals if end == "send_eager"),
+    }:
+        cost = costs.of((start, end))
         at = 2 * (_PLACES[start] * _SQUARE + _PLACES[end])
         numbers[at : at + 2] = numbers_of(cost)
     return struct.pack(f"=48s{len(numbers)}I", call.encode(), *numbers)

@@ -139,9 +139,11 @@ def spec_of(question: Question) -> str:
         return with_costs(spec, dict(question.charged))
     if question.software == "none":
         return spec
-    table = software.charged(question.software, libraries.select(question.mpi))
+    library = libraries.select(question.mpi)
+    table = software.charged(question.software, library)
     assert table is not None
-    return with_counted_software(spec, machine, table.library, _own_code(question, table))
+    own_code = _own_code(question, table)
+    return with_counted_software(spec, machine, library.family, own_code, between_gpus=between_gpus(question))
 
 
 def _own_code(question: Question, table: software.SoftwareTable) -> Mapping[str, float]:

@@ -14,7 +14,7 @@ from dryfly.mpi.software import BOUNDARIES, Charges
 
 COPIED = "copied"  # `how` of bytes that the library copied
 PACKED = "packed"  # of those that it put together from blocks, or took apart
-LOOKED = "looked"  # of buffers on a GPU, at which it asks a runtime whose they are
+LOOKED = "looked"  # at buffers: it asks a GPU's runtime whose they are
 UNCOUNTED = (COPIED, PACKED, LOOKED)  # without instructions
 HOW = ("counted", "call", "others", *UNCOUNTED)
 _BESIDE = {len(BOUNDARIES): COPIED, 0: PACKED, 1: LOOKED}  # rank/software_account.hpp

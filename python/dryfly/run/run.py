@@ -75,7 +75,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None, *, other: Ot
     bound = settled(bound, library)
     table = software.charged(case.software, library)
     if table is not None:
-        bound = replace(bound, spec=with_counted_software(bound.spec, machine, table.library), software=table.library)
+        bound = replace(bound, spec=with_counted_software(bound.spec, machine, library.family), software=table.library)
     names = NodeNames(machine)
     node_names = tuple(names.name(each.node) for each in placement.ranks)
     if debug_rank is not None and case.launcher != launchers.OWN:

@@ -83,7 +83,7 @@ class Trial:
             "dryfly": [__version__, *program_hashes()],
         }
         if software.charged(case.software, library) is not None:
-            content["spec"] = with_counted_software(bound.spec, bound.machine, library.name)
+            content["spec"] = with_counted_software(bound.spec, bound.machine, library.family)
             tables = [_file_hash(path) for path in software.files_of(library.name)]
             content["software"] = [str(bound.machine.number("host.instruction")), *tables]
         if case.mpi is None and not linked:  # it may turn out to use another one (run/other_family.py)
