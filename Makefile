@@ -86,7 +86,7 @@ reproduce: setup
 	$(BIN)/dryfly mpi add '$(OPENMPI)' >/dev/null
 	$(BIN)/dryfly reproduce fabric
 	$(BIN)/dryfly reproduce aurora
-	for study in aurora/gpu cray-mpt fmm crusher; do $(BIN)/dryfly reproduce $$study; done
+	for study in aurora/gpu cray-mpt fmm crusher polaris; do $(BIN)/dryfly reproduce $$study; done
 
 mpich-cuda: setup
 	missing=()

@@ -14,7 +14,7 @@ from dryfly.machine.machine import Machine
 from dryfly.machine.topology import ports_needed, summarise
 
 CERTAINTIES = {"H", "M+", "M", "L", "D", "calibrated", "assumed"}
-MACHINES = ["alps", "aurora", "crusher", "frontier", "lumi-g", "perlmutter-cpu", "perlmutter-gpu", "testbed"]
+MACHINES = ["alps", "aurora", "crusher", "frontier", "lumi-g", "perlmutter-cpu", "perlmutter-gpu", "polaris", "testbed"]
 
 
 def leaves(table: dict[str, object], path: str = "") -> Iterator[tuple[str, object]]:
