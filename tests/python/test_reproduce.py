@@ -304,7 +304,8 @@ def test_what_noise_decides_is_measured_with_several_seeds() -> None:
     assert reproduce.seeds_of(noisy, reproduce.Options(given={"noise": "none"})) == range(1, 2)
     assert reproduce.seeds_of(noisy, reproduce.Options(given={"seed": 7}, seeds=2)) == range(7, 9)
     assert {each.name for each in REGISTRY.measurements.values() if each.noise != "none"} == {
-        "ring", "ring-bandwidth", "allreduce", "cxi-send-latency-noise", "cxi-read-latency-noise",
+        "ring", "ring-bandwidth", "ring-of-64", "ring-bandwidth-of-64", "ring-barrier-of-64", "allreduce",
+        "cxi-send-latency-noise", "cxi-read-latency-noise",
     }  # fmt: skip
 
 
