@@ -17,6 +17,7 @@ from dryfly.study.kept import Entry
 
 REGISTRY = published.load("fabric")
 AURORA = published.load("aurora")
+POLARIS = published.load("polaris")
 ABLATION = published.load("aurora/hpl-ablation")
 KNOWN = "known are aurora, aurora/gpu, aurora/hpl-ablation, cray-mpt, crusher, fabric, fmm"
 STUDIES = {name: published.load(name) for name in ("aurora/gpu", "cray-mpt", "crusher", "fmm")}
@@ -58,7 +59,9 @@ def test_every_row_cites_a_heading_of_the_page_of_measurements() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "model" / "measurements.md").read_text(encoding="utf-8")
     headings = {line[4:].lower().replace(" ", "-") for line in page.splitlines() if line.startswith("### ")}
     studies = [row for study in STUDIES.values() for row in study.rows]
-    assert {each.reference for each in (*REGISTRY.rows, *AURORA.rows, *studies)} == headings - {"not-used"}
+    assert {each.reference for each in (*REGISTRY.rows, *AURORA.rows, *POLARIS.rows, *studies)} == headings - {
+        "not-used"
+    }
 
 
 def test_every_row_of_a_study_has_a_verdict_or_is_untested() -> None:
