@@ -105,10 +105,9 @@ struct Software {
   std::atomic<SoftwareAccount*> account;  // of the outermost MPI call, where what it costs is told apart by kind
   PackingCost pack;
   PackingCost unpack;
-  std::atomic<std::uint32_t> block;        // mean bytes of a block of the call's buffer; 0: that is contiguous
-  std::atomic<std::uint32_t> found_block;  // the same of the message that a poll has found
-  std::atomic<std::uint32_t>
-      reduction_scale;  // ReductionCost::scale of what the call, or what it waits for, reduces by; 0: as counted
+  std::atomic<std::uint32_t> block;            // mean bytes of a block of the call's buffer; 0: that is contiguous
+  std::atomic<std::uint32_t> found_block;      // the same of the message that a poll has found
+  std::atomic<std::uint32_t> reduction_scale;  // ReductionCost::scale, of what the call waits for too; 0: as counted
   // Null but under `dryfly mpi measure`: instructions of the library so far, by the process that counts them
   // (app/count_main.cpp); what is to be told of each interval; and what, when a poll has found something.
   std::atomic<std::uint64_t> executed;
