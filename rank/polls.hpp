@@ -60,8 +60,8 @@ class Polls {
   Streams& streams() { return streams_; }
   // An event is about to be looked at. To a rank that tests in a loop it comes no sooner than to one that waits.
   void meet(const wire::Event& event) {
-    const std::uint64_t seen_ps = event.at_ps + self_->duration_ps(header_->costs.wake_ps);
     if (empty_ == 0 || self_->mode() != CallMode::testing || event.at_ps <= looked_ps_) return;
+    const std::uint64_t seen_ps = event.at_ps + self_->duration_ps(header_->costs.wake_ps);
     if (seen_ps > self_->now()) pass_until(seen_ps);
   }
   // An event has been taken.

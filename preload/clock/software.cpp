@@ -15,6 +15,7 @@
 #include "preload/clock/compute_file.hpp"
 #include "preload/mpi/call_names.hpp"
 #include "preload/mpi/mpi_calls.hpp"
+#include "preload/mpi/schedules.hpp"
 #include "preload/rank.hpp"
 #include "rank/software.hpp"
 
@@ -189,12 +190,12 @@ void read_table(const char* path) {
   for (std::uint32_t call = 0; call < call_name_count; ++call) {
     const SoftwareRow* row = row_of(table, call_names[call]);
     row_of_call[call] = row != nullptr ? row : table.rows;
-    for (const wire::Schedule schedule : {wire::Schedule::collective, wire::Schedule::reduction}) {
-      const auto place = static_cast<std::uint32_t>(schedule);
-      char name[sizeof(SoftwareRow::call) + 16];
-      snprintf(name, sizeof name, "%s%s", call_names[call], wire::schedule_suffixes[place]);
-      row = row_of(table, name);
-      rows_of_schedules[place - 1][call] = row;
+    const Requests requests = requests_of(static_cast<Call>(call));
+    if (requests == Requests::none || requests == Requests::starts) continue;  // it waits for no schedule
+    for (std::uint32_t schedule : {1, 2}) {
+      char name[sizeof(SoftwareRow::call)];
+      snprintf(name, sizeof name, "%s%s", call_names[call], wire::schedule_suffixes[schedule]);
+      rows_of_schedules[schedule - 1][call] = row_of(table, name);
     }
   }
 }
