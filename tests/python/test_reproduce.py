@@ -19,7 +19,7 @@ REGISTRY = published.load("fabric")
 AURORA = published.load("aurora")
 POLARIS = published.load("polaris")
 ABLATION = published.load("aurora/hpl-ablation")
-KNOWN = "known are aurora, aurora/gpu, aurora/hpl-ablation, cray-mpt, crusher, fabric, fmm"
+KNOWN = "known are aurora, aurora/gpu, aurora/hpl-ablation, cray-mpt, crusher, fabric, fmm, polaris"
 STUDIES = {name: published.load(name) for name in ("aurora/gpu", "cray-mpt", "crusher", "fmm")}
 
 

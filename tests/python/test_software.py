@@ -172,7 +172,10 @@ def test_a_table_of_another_library_or_architecture_is_refused_whatever_its_buil
     with pytest.raises(UserError, match=rf'{said}.*; "dryfly mpi measure mpich-1" counts it anew'):
         software.load(library)
     # By default the next that fits is taken, and none where none does; whoever asks for it is told.
-    assert software.charged(None, library) is None
+    told: list[str] = []
+    assert software.charged(None, library, say=told.append) is None
+    assert len(told) == 1
+    assert said in told[0]
     monkeypatch.setattr(software, "data_folder", lambda: tmp_path / "data")
     (tmp_path / "data" / "mpi" / "software").mkdir(parents=True)
     software.write(table, tmp_path / "data" / "mpi" / "software" / "mpich-1.toml")

@@ -11,8 +11,7 @@ import hashlib
 import math
 import platform
 import struct
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -128,9 +127,11 @@ def load(library: MpiLibrary) -> SoftwareTable | None:
     return None if path is None else _fitting(path, library)
 
 
-def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
-    """What a run with `--software how` charges. None takes the first table that fits this very build, if there is one;
-    whoever asks for measured is told what does not fit."""
+def charged(
+    how: str | None, library: MpiLibrary, *, say: Callable[[str], None] = lambda _: None
+) -> SoftwareTable | None:
+    """What a run with `--software how` charges. None takes the first table that fits this very build, if there is one,
+    and `say` is told why the user's own does not; whoever asks for measured gets that as a UserError."""
     if how == "none":
         return None
     if how == "measured":
@@ -142,20 +143,11 @@ def charged(how: str | None, library: MpiLibrary) -> SoftwareTable | None:
             )
         return table
     for path in files_of(library.name):
-        with suppress(UserError):
+        try:
             return _fitting(path, library)
-    return None
-
-
-def passed_over(library: MpiLibrary) -> str | None:
-    """Why a run that asks for nothing does not charge the user's own table, if there is one that it cannot."""
-    path = cached_file(library.name)
-    if not path.is_file():
-        return None
-    try:
-        _fitting(path, library)
-    except UserError as error:
-        return str(error)
+        except UserError as error:
+            if path == cached_file(library.name):
+                say(str(error))
     return None
 
 

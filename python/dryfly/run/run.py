@@ -73,7 +73,8 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None, *, other: Ot
     is_guessed = case.mpi is None and other is None and not program.linked_family(case.program)
     library = library_of(case, needed=other.family if other is not None else program.family(case.program))
     bound = settled(bound, library)
-    table = software.charged(case.software, library)
+    passed_over: list[str] = []
+    table = software.charged(case.software, library, say=passed_over.append)
     if table is not None:
         bound = replace(bound, spec=with_counted_software(bound.spec, machine, library.family), software=table.library)
     names = NodeNames(machine)
@@ -97,7 +98,7 @@ def _execute(case: Case, runner: Runner, scenario: Scenario | None, *, other: Ot
         summary.before(printer, bound, library, prepared, need, verbose=runner.verbose)
         if class_warning is not None:
             printer.say(f"warning: {class_warning}")
-        if case.software is None and (reason := software.passed_over(library)) is not None:
+        for reason in passed_over:
             printer.say(f"warning: the table is passed over: {reason}")
         if not need.is_there:
             printer.say("warning: there is less memory than that; the system may end processes of this run")
