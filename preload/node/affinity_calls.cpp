@@ -7,6 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "preload/clock/compute.hpp"
+#include "preload/clock/timed_wait.hpp"
 #include "preload/export.hpp"
 #include "preload/rank.hpp"
 #include "preload/real.hpp"
@@ -67,13 +69,38 @@ long get_processor(std::uint32_t* processor, std::uint32_t* domain) {
   return 0;
 }
 
+namespace {
+
+// What such a call of the kernel takes, about, and no less than the way of a command to the conductor.
+constexpr std::uint64_t call_ps = 1'000'000;
+
+// A rank learns at a gate with how many it shares its core, and by what it knew at its last one its computing takes
+// time. So what it has computed counts by where it was, and the call that binds it elsewhere has a gate of its own.
+long set_affinity_within_gap(std::int32_t thread, std::size_t bytes, const cpu_set_t* mask, const void* caller) {
+  const auto* const set = reinterpret_cast<const unsigned char*>(mask);
+  if (phase() != Phase::running || !on_main_thread() || !waits_virtually(caller)) {
+    return set_affinity(thread, bytes, set);
+  }
+  observe_compute(Observation::within_gap);
+  const Processors before = processors_of(0);
+  const long result = set_affinity(thread, bytes, set);
+  if (processors_of(0) == before) return result;
+  const std::uint64_t clock_ns = computing_clock_ns();
+  advance(call_ps);
+  dryfly_self.gate(wire::GateKind::poll);
+  leave_out_since(clock_ns);
+  return result;
+}
+
+}  // namespace
+
 }  // namespace dryfly::preload
 
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t* mask) noexcept {
   if (node_shape() == nullptr) return real::sched_setaffinity()(thread, bytes, mask);
-  return static_cast<int>(set_affinity(thread, bytes, reinterpret_cast<const unsigned char*>(mask)));
+  return static_cast<int>(set_affinity_within_gap(thread, bytes, mask, __builtin_return_address(0)));
 }
 
 DRYFLY_EXPORT int sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* mask) noexcept {
@@ -88,7 +115,7 @@ DRYFLY_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const c
   if (node_shape() == nullptr) return real::pthread_setaffinity_np()(thread, bytes, mask);
   const std::int32_t number = number_of(thread);
   if (number < 0) return 0;
-  return set_affinity(number, bytes, reinterpret_cast<const unsigned char*>(mask)) == 0 ? 0 : errno;
+  return set_affinity_within_gap(number, bytes, mask, __builtin_return_address(0)) == 0 ? 0 : errno;
 }
 
 // OpenMP starts as many threads as it finds processors here. Where nobody has bound the rank that is this computer's

@@ -18,6 +18,7 @@ struct Processors {
   bool any() const;
   std::uint32_t first() const;  // of a set that has some
   Processors operator&(const Processors& other) const;
+  bool operator==(const Processors& other) const = default;
 };
 
 struct NodeShape {
