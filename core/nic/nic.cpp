@@ -1,5 +1,6 @@
 #include "core/nic/nic.hpp"
 
+#include "core/nic/get_queues.hpp"
 #include "core/nic/messages.hpp"
 #include "core/nic/reductions.hpp"
 #include "core/nic/remote_memory.hpp"
@@ -10,7 +11,8 @@ namespace dryfly {
 struct Nics::Implementation final : nic::Recipient {
   Implementation(Engine& engine, Carrier& network, Host& host, const NicSpec& nic_spec)
       : spec(nic_spec),
-        transport(engine, network, spec, *this),
+        get_queues(network, spec.get_queues),
+        transport(engine, get_queues, spec, *this),
         messages(transport, host, spec, totals),
         remote_memory(transport, host, spec, totals),
         reductions(engine, transport, host, spec) {
@@ -53,6 +55,7 @@ struct Nics::Implementation final : nic::Recipient {
 
   const NicSpec spec;
   NicTotals totals;
+  nic::GetQueues get_queues;
   nic::Transport transport;
   nic::Messages messages;
   nic::RemoteMemory remote_memory;
@@ -99,6 +102,7 @@ CollectiveTotals Nics::collective_totals() const { return implementation_->reduc
 void Nics::restart() {
   DRYFLY_CHECK(at_rest());
   implementation_->totals = {};
+  implementation_->get_queues.restart();
   implementation_->transport.counters().restart();
   implementation_->transport.paths().translations().restart();
   implementation_->messages.restart();

@@ -18,6 +18,7 @@
 #include "core/engine/engine.hpp"
 #include "core/nic/answering.hpp"
 #include "core/nic/counters.hpp"
+#include "core/nic/get_queues.hpp"
 #include "core/nic/gpu_copies.hpp"
 #include "core/nic/portal.hpp"
 #include "core/nic/translations.hpp"
@@ -68,6 +69,7 @@ struct NicSpec {
   bool gets_by_nic = true;        // else software issues the Get of every rendezvous (driver: rdzv_get_en)
   Duration rendezvous_latency{};  // a rendezvous is matched until the NIC's Get of it is ready
   nic::Answering answering{};
+  nic::GetQueueSpec get_queues{};
 };
 
 struct CollectiveTotals {

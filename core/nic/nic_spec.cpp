@@ -112,6 +112,13 @@ NicSpec nic_spec(const Spec& spec) {
                         .rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)},
                         .framing = result.framing};
   }
+  if (spec.has(fields::nic_rendezvous_queues)) {
+    result.get_queues = {
+        .of_rendezvous = spec.small(fields::nic_rendezvous_queues),
+        .of_reads = spec.small(fields::nic_read_queues),
+        .window = Bytes{result.framing.payload_max.count * spec.number(fields::fabric_nic_window_packets)},
+        .packet = result.framing.payload_max};
+  }
   if (spec.has(fields::node_socket_latency_ps)) result.socket_latency = duration(spec, fields::node_socket_latency_ps);
   if (spec.has(fields::node_pcie_rate_bytes_per_s)) {
     result.pcie_rate = Rate{spec.number(fields::node_pcie_rate_bytes_per_s)};

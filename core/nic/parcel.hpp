@@ -25,6 +25,7 @@ enum class Step : std::uint8_t {
   matched,       // to the source: a receive has taken the message that was unexpected
   collective,    // reductions and joins: between places of a tree, and their NIC's own stages
   no_room,       // to whom has sent a drop notice or a resume: the queue for such things was full
+  get_part,      // a part of get_data or rma_response, which no one but GetQueues sees
   count
 };
 
@@ -33,7 +34,7 @@ inline bool is_control(Step step) { return step == Step::drop_notice || step == 
 
 struct Parcel {
   Step step = Step::message;
-  std::uint32_t item = 0;  // the index of its message, peer, access or leg
+  std::uint32_t item = 0;  // the index of its message, peer, access, leg or part
 
   static constexpr unsigned step_bits = 4;
   static constexpr std::uint32_t item_limit = 1U << (32 - step_bits);

@@ -122,6 +122,25 @@ TEST_CASE("a NIC answers reads one after the other, with a gap between what it s
   CHECK(stand.nics.at_rest());
 }
 
+TEST_CASE("reads of one queue come one after the other, and each completes when all of its parts are there") {
+  NicSpec spec = TestStand::round_figures();
+  spec.get_queues = {
+      .of_rendezvous = 1, .of_reads = 1, .window = Bytes{128 * 1024}, .packet = spec.framing.payload_max};
+  TestStand stand{spec};
+  stand.nics.rma(rma(RmaKind::read, 0, 2, 200'000, 10));
+  stand.nics.rma(rma(RmaKind::read, 0, 3, 200'000, 11));
+  stand.run();
+  // Each goes in 48 and 32 packets, and what is left when the first of these is there. Half of the window is free with
+  // the second, which comes at the same instant.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> parts;
+  for (const auto& one : stand.network.submitted) {
+    if (one.transfer.size != Bytes{0}) parts.emplace_back(one.at.ps / ns, one.transfer.size.count);
+  }
+  CHECK(parts == std::vector<std::pair<std::uint64_t, std::uint64_t>>{
+                     {1600, 98'304}, {1600, 65'536}, {2600, 36'160}, {2600, 98'304}, {2600, 65'536}, {3600, 36'160}});
+  CHECK(stand.nics.at_rest());
+}
+
 TEST_CASE("a fetching atomic brings its result back, a plain one completes at its acknowledgement") {
   TestStand stand;
   stand.nics.rma(rma(RmaKind::fetching_atomic, 0, 2, 8, 10));

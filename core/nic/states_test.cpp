@@ -228,6 +228,35 @@ TEST_CASE("a message that is refused after its send was complete is sent again, 
   CHECK(sent == 2);
 }
 
+TEST_CASE("a rendezvous of whose parts one is lost fails once, and the next goes on") {
+  for (const Fate fate : {Fate::lost, Fate::unanswered}) {
+    for (int which = 0; which < 4; ++which) {
+      NicSpec spec = TestStand::round_figures();
+      spec.get_queues = {.of_rendezvous = 1, .of_reads = 1, .window = Bytes{128 * 1024}, .packet = Bytes{2048}};
+      Working run(spec);
+      int parts = 0;
+      run.stand.network.fate = [&](const Transfer& each) {
+        return step_of(each) == Step::get_part && parts++ == which ? fate : Fate::arrives;
+      };
+      run.stand.nics.receive(receive_of(2, 20));
+      run.stand.nics.send(message(0, 2, 500'000, 10));
+      run.run();
+      run.stand.nics.receive(receive_of(2, 21));
+      run.stand.nics.send(message(0, 2, 500'000, 11));
+      run.run();
+      // With all of its parts there the first is received, whatever became of an acknowledgement.
+      int failed = 0;
+      for (const std::string& line : run.stand.log) {
+        failed += line.find("send_failed 10 from 0 error 113") != std::string::npos ? 1 : 0;
+      }
+      CHECK(failed == (fate == Fate::lost ? 1 : 0));
+      CHECK(run.received_sends() ==
+            (fate == Fate::lost ? std::vector<std::uint64_t>{11} : std::vector<std::uint64_t>{10, 11}));
+      CHECK(run.stand.nics.at_rest());
+    }
+  }
+}
+
 TEST_CASE("what waits for a word of flow control that is lost fails, refused or withheld") {
   for (const Step lost : {Step::drop_notice, Step::resume}) {
     Working run(4);

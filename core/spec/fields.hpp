@@ -69,6 +69,8 @@ inline constexpr NumberField nic_list_entries{{"nic.list_entries"}, 1, 16777216}
 inline constexpr NumberField nic_list_entries_share_ppm{{"nic.list_entries_share_ppm"}, 1, 1000000};
 inline constexpr TextField nic_rendezvous_get{{"nic.rendezvous_get"}, "on, off"};
 inline constexpr NumberField nic_rendezvous_latency_ps{{"nic.rendezvous_latency_ps"}, 0, 1000000000000ULL};
+inline constexpr NumberField nic_rendezvous_queues{{"nic.rendezvous_queues"}, 0, 16};
+inline constexpr NumberField nic_read_queues{{"nic.read_queues"}, 0, 48};
 inline constexpr NumberField nic_answer_gap_ps{{"nic.answer_gap_ps"}, 0, 1000000000000ULL};
 inline constexpr NumberField nic_command_latency_ps{{"nic.command_latency_ps"}, 1, 1000000000000ULL};
 inline constexpr NumberField nic_completion_latency_ps{{"nic.completion_latency_ps"}, 1, 1000000000000ULL};

@@ -219,6 +219,15 @@ FIELDS: dict[str, Field] = {
     "nic.rendezvous_latency": time(
         "nic.rendezvous_latency_ps", "from the match of a rendezvous to the NIC's Get on the link"
     ),
+    "nic.rendezvous_queues": count(
+        "nic.rendezvous_queues",
+        "queues of a NIC and class for Gets of rendezvous, each with one Get at a time; 0: no such queues",
+        least=0,
+        most=16,
+    ),
+    "nic.read_queues": count(
+        "nic.read_queues", "the same, for reads that the CPU asks for; 0: no such queues", least=0, most=48
+    ),
     "nic.answer_gap": time("nic.answer_gap_ps", "from the last byte of what a NIC answers a Get with to the next such"),
     "nic.command_latency": time(
         "nic.command_latency_ps", "from the CPU's store to the command being at the NIC", least=1

@@ -1,0 +1,121 @@
+#include "core/nic/get_queues.hpp"
+
+#include <algorithm>
+
+#include "core/unit/random.hpp"
+
+namespace dryfly::nic {
+
+std::uint32_t GetQueues::queues_for(const Transfer& answer) const {
+  if (answer.size <= spec_.packet) return 0;
+  const Step step = Parcel::of_handle(answer.handle).step;
+  if (step == Step::get_data) return spec_.of_rendezvous;
+  return step == Step::rma_response ? spec_.of_reads : 0;
+}
+
+std::uint64_t GetQueues::draw_queue(const Transfer& answer) {
+  const std::uint64_t target = answer.target.value;
+  if (target >= asked_.size()) asked_.resize(target + 1);
+  const std::uint64_t number = mix(target << 32 | asked_[target]++) % queues_for(answer);
+  const bool is_read = Parcel::of_handle(answer.handle).step == Step::rma_response;
+  const auto kind = static_cast<std::uint64_t>(answer.traffic_class) * 2 + (is_read ? 1 : 0);
+  return (target << 8 | kind) << 16 | number;
+}
+
+void GetQueues::submit(const Transfer& transfer) {
+  if (queues_for(transfer) == 0) return below_.submit(transfer);
+  const std::uint32_t index = answers_.acquire();
+  const std::uint64_t queue = draw_queue(transfer);
+  const std::uint64_t bytes = transfer.size.count;
+  answers_[index] = {.whole = transfer, .queue = queue, .left = bytes, .to_come = bytes, .unsettled = bytes};
+  queues_[queue].answers.push(index);
+  advance(queue);
+}
+
+// Of the answer that has begun there may be more than the window at once, for nothing comes before it in its queue; the
+// next one waits until what is left of this leaves it room.
+std::uint64_t GetQueues::next_part(const Queue& queue, const Answer& answer) const {
+  if (answer.left == 0 || answer.under_way >= at_once) return 0;
+  const auto in_packets = [this](std::uint64_t bytes) { return bytes / spec_.packet.count * spec_.packet.count; };
+  const std::uint64_t least = in_packets(spec_.window.count / 2);
+  const std::uint64_t bytes = answer.left <= least ? answer.left : std::max(least, in_packets(answer.left / 2));
+  const bool has_begun = answer.left != answer.whole.size.count;
+  const bool has_room = queue.under_way == 0 || queue.under_way + std::min(bytes, least) <= spec_.window.count;
+  return has_begun || has_room ? bytes : 0;
+}
+
+void GetQueues::advance(std::uint64_t name) {
+  Queue& queue = *queues_.find(name);
+  while (const std::uint32_t* first = queue.answers.ahead(0)) {
+    Answer& answer = answers_[*first];
+    const std::uint64_t bytes = next_part(queue, answer);
+    if (bytes == 0 && answer.left != 0) return;
+    if (bytes != 0) {
+      const std::uint32_t part = parts_.acquire();
+      parts_[part] = {.answer = *first, .bytes = bytes};
+      answer.left -= bytes;
+      ++answer.under_way;
+      queue.under_way += bytes;
+      Transfer transfer = answer.whole;
+      transfer.size = Bytes{bytes};
+      transfer.handle = Parcel{Step::get_part, part}.handle();
+      below_.submit(transfer);
+    }
+    if (answer.left == 0) queue.answers.pop();
+  }
+  if (queue.under_way == 0) queues_.erase(queue);
+}
+
+void GetQueues::leave(const Part& part) {
+  Answer& answer = answers_[part.answer];
+  --answer.under_way;
+  queues_.find(answer.queue)->under_way -= part.bytes;
+  advance(answer.queue);
+}
+
+void GetQueues::delivered(std::uint32_t handle, std::uint32_t switch_hops) {
+  const Parcel parcel = Parcel::of_handle(handle);
+  if (parcel.step != Step::get_part) return sink_->delivered(handle, switch_hops);
+  const Part part = parts_[parcel.item];
+  Answer& answer = answers_[part.answer];
+  answer.to_come -= part.bytes;
+  leave(part);
+  if (answer.to_come == 0) sink_->delivered(answer.whole.handle, switch_hops);
+}
+
+void GetQueues::acknowledged(std::uint32_t handle) {
+  const Parcel parcel = Parcel::of_handle(handle);
+  if (parcel.step != Step::get_part) return sink_->acknowledged(handle);
+  settle(parcel.item);
+}
+
+// Nothing more of its answer sets out.
+void GetQueues::failed(std::uint32_t handle, bool delivered) {
+  const Parcel parcel = Parcel::of_handle(handle);
+  if (parcel.step != Step::get_part) return sink_->failed(handle, delivered);
+  const Part part = parts_[parcel.item];
+  Answer& answer = answers_[part.answer];
+  answer.is_failed = true;
+  answer.unsettled -= answer.left;
+  answer.left = 0;
+  if (!delivered) {
+    leave(part);
+  } else if (queues_.find(answer.queue) != nullptr) {
+    advance(answer.queue);
+  }
+  settle(parcel.item);
+}
+
+void GetQueues::settle(std::uint32_t index) {
+  const Part part = parts_[index];
+  parts_.release(index);
+  Answer& answer = answers_[part.answer];
+  answer.unsettled -= part.bytes;
+  if (answer.unsettled != 0) return;
+  const Answer over = answer;
+  answers_.release(part.answer);
+  if (over.is_failed) return sink_->failed(over.whole.handle, over.to_come == 0);
+  sink_->acknowledged(over.whole.handle);
+}
+
+}  // namespace dryfly::nic
