@@ -115,6 +115,16 @@ def test_a_script_that_starts_a_launcher_is_refused(dryfly: Dryfly, programs: Pr
     assert "say how many ranks there are with dryfly run -n\n" in run.stderr
 
 
+def test_an_mpi_that_the_user_preloads_is_refused(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
+    (tmp_path / "other.c").write_text("int PMPI_Init(int* count, char*** words) { return 0; }\n")
+    other, program = tmp_path / "other.so", programs.check("p2p.c")
+    words = ["-shared", "-fPIC", "other.c", "-Wl,-soname,libmpi.so.40", "-o", str(other)]
+    subprocess.run(["gcc", *words], check=True, cwd=tmp_path)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", program, environment={"LD_PRELOAD": str(other)})
+    assert run.exit_status == 2, run.stderr
+    assert f"LD_PRELOAD has {other} (libmpi.so.40, which is Open MPI's), an MPI library in front of mpich" in run.stderr
+
+
 def test_an_mpi_that_is_linked_into_the_program_is_refused(dryfly: Dryfly, tmp_path: Path) -> None:
     program = tmp_path / "private_mpi"
     subprocess.run(["gcc", "-Wall", "-Werror", CHECK / "private_mpi.c", "-o", program], check=True)

@@ -81,6 +81,16 @@ def test_programs_for_mpich_and_the_standard_abi_are_accepted(compile_c: Compile
         ("libmpi_cray.so.12", "libmpi_cray.so.12, which is of HPE Cray MPICH: linked with the module cray-mpich-abi"),
         ("libmpi_gnu_123.so.12", "libmpi_gnu_123.so.12, which is of HPE Cray MPICH"),
         ("libmpi.so.1", "libmpi.so.1, which is of an Open MPI before 4: build it with Open MPI 4 or 5, or with MPICH"),
+        ("libmpi_usempif08.so.11", "libmpi_usempif08.so.11, which is of an Open MPI before 4"),
+        ("libmpich_gnu_82.so.3", "libmpich_gnu_82.so.3, which is of HPE Cray MPICH: linked with the module cray-mpich"),
+        ("libmpich_cray.so", "libmpich_cray.so, which is of HPE Cray MPICH"),
+        ("libmpichf90_intel.so.3", "libmpichf90_intel.so.3, which is of HPE Cray MPICH"),
+        (
+            "libmpi_ibm.so.3",
+            "libmpi_ibm.so.3, which is of IBM Spectrum MPI: build it with Open MPI 4 or 5, or with MPICH",
+        ),
+        ("libmpi.so", "libmpi.so, which is of HPE MPT, or of another MPI whose library's name has no number: build it"),
+        ("libmpi_ilp64.so.4", "libmpi_ilp64.so.4, which is of Intel MPI alone, for integers of 64 bits in Fortran"),
         ("libmpi.so.4", "libmpi.so.4, which is of an Intel MPI before 5.0: build it with a newer one, or with MPICH"),
         ("libmpich.so.10", "libmpich.so.10, which is of MPICH before 3.1, or MVAPICH2 before 2.0"),
         ("libmpi.so.99", "libmpi.so.99, which dryfly does not know"),
@@ -93,6 +103,38 @@ def test_programs_for_another_mpi_are_refused_with_what_to_do(
     with pytest.raises(UserError, match=says) as caught:
         prepare(path, tmp_path)
     assert "MPICH" in str(caught.value)
+
+
+def test_crays_library_for_gpus_beside_libmpi_is_refused_as_what_it_is(compile_c: Compile, tmp_path: Path) -> None:
+    for soname in ("libmpi.so.12", "libmpi_gtl_hsa.so.0"):
+        compile_c("int fake;\n", "-shared", "-fPIC", f"-Wl,-soname,{soname}", name=soname)
+    link = (f"-L{tmp_path}", "-Wl,--no-as-needed", "-l:libmpi.so.12", "-l:libmpi_gtl_hsa.so.0")
+    says = r"libmpi_gtl_hsa.so.0, which is of HPE Cray MPICH: its GPU transport library \(GTL\).* without craype-accel-"
+    with pytest.raises(UserError, match=says):
+        prepare(compile_c(HELLO, *link), tmp_path)
+
+
+@pytest.mark.parametrize("separator", [":", " "])
+def test_an_mpi_that_the_user_preloads_is_refused_and_a_tool_is_not(
+    compile_c: Compile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separator: str
+) -> None:
+    """By the soname, whatever the file is called, by a name that only ranks find, and by PMPI_Init."""
+    code = "int MPI_Init(void) { return 0; }\n"
+    tool = compile_c(code, "-shared", "-fPIC", name="libmpi_tool.so")
+    named = compile_c(code, "-shared", "-fPIC", "-Wl,-soname,libmpich.so.12", name="named.so")
+    unknown = compile_c(f"{code}int PMPI_Init(void) {{ return 0; }}\n", "-shared", "-fPIC", name="libother.so")
+    path = compile_c(HELLO)
+    for each, says in (
+        (str(named), rf"LD_PRELOAD has {named} \(libmpich.so.12, which is MPICH's\), an MPI library in front of none"),
+        ("libmpi.so.40", r"LD_PRELOAD has libmpi.so.40 \(libmpi.so.40, which is Open MPI's\)"),
+        ("libmpi_cray.so.12", r"LD_PRELOAD has libmpi_cray.so.12 \(libmpi_cray.so.12\), an MPI library"),
+        (str(unknown), rf"LD_PRELOAD has {unknown} \(libother.so\), an MPI library .* accepted are tools"),
+    ):
+        monkeypatch.setenv("LD_PRELOAD", separator.join((str(tool), each)))
+        with pytest.raises(UserError, match=says):
+            prepare(path, tmp_path)
+    monkeypatch.setenv("LD_PRELOAD", separator.join((str(tool), str(tmp_path / "gone" / "libmpi.so.40"))))
+    assert prepare(path, tmp_path).command[0] == str(path)
 
 
 def test_a_program_that_needs_bindings_that_are_nowhere_is_refused(

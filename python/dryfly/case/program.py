@@ -17,7 +17,7 @@ from dryfly.apps import solver
 from dryfly.base.errors import UserError
 from dryfly.base.paths import include_folder
 from dryfly.case import compiled
-from dryfly.mpi import elf, system, wrappers
+from dryfly.mpi import elf, preloaded, system, wrappers
 from dryfly.mpi.libraries import MpiLibrary
 
 _LAUNCHER = re.compile(r"(mpirun|mpiexec)([._-]\w+)*|orterun|prterun|srun|aprun|jsrun|ibrun")
@@ -33,6 +33,7 @@ class Program:
 
 
 def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_folder: Path) -> Program:
+    preloaded.check(mpi, os.environ)
     if name in solver.NAMES and shutil.which(name) is None:
         built = solver.build(name, mpi=mpi)
         return Program(shown=name, command=(str(built), *arguments), kind=f"dryfly's own, built with {mpi.name}")

@@ -25,7 +25,7 @@ from typing import NoReturn
 
 from dryfly.base.errors import UserError
 from dryfly.base.paths import cache_folder
-from dryfly.mpi import elf, loading, stubs
+from dryfly.mpi import elf, loading, others, stubs
 from dryfly.mpi.libraries import MpiLibrary
 from dryfly.mpi.loading import Loaded
 
@@ -41,7 +41,7 @@ _INNER = re.compile(r"libopen-pal\.so[.\d]*")
 _BINDINGS = re.compile(r"libmpi(ch)?fort\.so\.12|libmpi_(mpifh|usempi\w*)(-gfortran)?\.so\.40")
 _CXX = re.compile(r"libmpi(ch)?cxx\.so\.12|libmpi_cxx\.so\.40")
 _ANY_MPI = re.compile(
-    r"lib(mpi|mpich|mpichfort|mpichcxx|mpi_[a-z0-9_]+(-gfortran)?|pmpi|mpifort|mpicxx|mpigf|mpi_mt|oshmem|open-pal|open-rte)"
+    r"lib(mpi|mpi\+\+|mpich\w*|mpi_[a-z0-9_]+(-gfortran)?|pmpi|mpifort(_\w+)?|mpicxx|mpigf|mpi_mt|oshmem|open-pal|open-rte)"
     r"\.so(\.\d+)*"
 )
 _BINDINGS_BY_FAMILY = {
@@ -57,25 +57,6 @@ _FUNCTION = re.compile(r"P?MPIX?_[A-Z]\w+")
 _CXX_CONSTANT = re.compile(r"_ZN3MPI\d+([A-Z][A-Z0-9_]+)E")
 
 _OF_MPI_4_1 = "MPI_Get_hw_resource_info"  # came with MPI_COMM_TYPE_RESOURCE_GUIDED
-
-# Other MPIs by the names of their libraries, with what would run such a program.
-_OTHERS = (
-    (
-        re.compile(r"libmpi(fort)?_(cray|gnu|intel|amd|aocc|nvidia|pgi|crayclang)\w*\.so[.\d]*"),
-        "HPE Cray MPICH: linked with the module cray-mpich-abi it asks for libmpi.so.12, which MPICH is",
-    ),
-    (
-        re.compile(r"libmpi(_cxx|_f77|_f90|_mpifh|_usempi\w*)?\.so\.(0|1|2|10|20)"),
-        "an Open MPI before 4: build it with Open MPI 4 or 5, or with MPICH",
-    ),
-    (re.compile(r"libmpi(_mt|gf|_ilp64)?\.so\.4"), "an Intel MPI before 5.0: build it with a newer one, or with MPICH"),
-    (
-        re.compile(r"libmpich\w*\.so\.(1|2|3|8|10)"),
-        "MPICH before 3.1, or MVAPICH2 before 2.0: build it with a newer one",
-    ),
-    (re.compile(r"liboshmem\.so[.\d]*"), "OpenSHMEM, and dryfly runs MPI: build it without"),
-    (re.compile(r"libmpi_java\.so[.\d]*"), "Open MPI's Java bindings, and dryfly has none for them"),
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -368,8 +349,8 @@ def _check_names(linked_mpi: LinkedMpi, mpi: MpiLibrary) -> None:
         who = linked_mpi.user(part)
         family = family_of(part.name)
         if not family:
-            known = next((text for names, text in _OTHERS if names.fullmatch(part.name)), None)
-            if known is not None:
+            known = others.whose(part.name)
+            if known:
                 raise UserError(f"{who} is linked against {part.name}, which is of {known}")
             raise UserError(
                 f"{who} is linked against {part.name}, which dryfly does not know; link it against MPICH "
