@@ -53,6 +53,30 @@ def test_a_library_without_libfabric_is_refused_with_what_to_do(tmp_path: Path, 
     assert mpi.installed() == []
 
 
+def test_debians_mpich_is_named_where_nothing_else_is_found(tmp_path: Path, compile_c: Callable[..., Path]) -> None:
+    """It is beside the folder that its packages call its prefix."""
+    (tmp_path / "usr" / "lib" / "mpich").mkdir(parents=True)
+    library = tmp_path / "usr" / "lib" / "libmpich.so.12"
+    compile_c("int g;\n", "-shared", "-fPIC", name="libmpich.so.12").rename(library)
+    says = rf"none of libmpi.so.12.*; {library} is MPICH as Debian has it and cannot be used, for it comes without lib"
+    for prefix in (library.parent / "mpich", tmp_path / "usr"):
+        with pytest.raises(UserError, match=says):
+            mpi.add(f"x={prefix}")
+
+
+def test_an_mpi_of_another_family_in_the_same_prefix_is_told(prefix: Path, compile_c: Callable[..., Path]) -> None:
+    added = mpi.add(f"mine={prefix}")
+    assert mpi.passed_over(added) == ""
+    (prefix / "lib" / "libmpi.so.12").rename(prefix / "lib" / "libmpi.so.40")
+    added = mpi.add(f"mine={prefix}")
+    assert (added.family, mpi.passed_over(added)) == ("openmpi", "")
+    other = compile_c("int g;\n", "-shared", "-fPIC", name="libmpich.so.12").rename(prefix / "lib" / "libmpich.so.12")
+    assert mpi.passed_over(added) == (
+        f"mine: not taken is the MPICH there ({other}), which comes without libfabric and cannot be used; its programs "
+        "run on mpich==5.0.2"
+    )
+
+
 @pytest.mark.parametrize("version", ["3.4.3", "3.4.3.post1"])
 def test_an_mpich_whose_tags_do_not_fit_is_refused_with_what_to_do(version: str) -> None:
     with pytest.raises(UserError, match=rf"mpich=={version}: .* matches 48.*mpich==5\.0\.2"):

