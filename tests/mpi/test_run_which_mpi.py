@@ -125,6 +125,16 @@ def test_an_mpi_that_the_user_preloads_is_refused(dryfly: Dryfly, programs: Prog
     assert f"LD_PRELOAD has {other} (libmpi.so.40, which is Open MPI's), an MPI library in front of mpich" in run.stderr
 
 
+def test_a_script_that_names_its_python_is_run_by_that_one(dryfly: Dryfly, tmp_path: Path) -> None:
+    python, script = tmp_path / "python-of-its-own", tmp_path / "job.py"
+    python.symlink_to(sys.executable)
+    script.write_text(f"#!{python}\nprint(open('/proc/self/cmdline').read().split('\\0')[0])\n")
+    for mode, expected in ((0o644, sys.executable), (0o755, str(python))):
+        script.chmod(mode)
+        run = dryfly("run", "-n", "1", "--compute", "none", "--mpi", "mpich", "--", script).succeeded()
+        assert run.stdout.splitlines()[0] == expected
+
+
 def test_an_mpi_that_is_linked_into_the_program_is_refused(dryfly: Dryfly, tmp_path: Path) -> None:
     program = tmp_path / "private_mpi"
     subprocess.run(["gcc", "-Wall", "-Werror", CHECK / "private_mpi.c", "-o", program], check=True)

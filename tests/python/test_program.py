@@ -281,7 +281,7 @@ def test_damaged_and_foreign_programs_are_refused(compile_c: Compile, tmp_path: 
         prepare(path, tmp_path)
 
 
-def test_scripts_run_by_their_interpreter_and_python_files_by_this_python(tmp_path: Path) -> None:
+def test_scripts_run_by_their_interpreter_and_python_files_that_name_none_by_this_python(tmp_path: Path) -> None:
     script = tmp_path / "job.sh"
     script.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
     with pytest.raises(UserError, match="not executable"):
@@ -296,7 +296,20 @@ def test_scripts_run_by_their_interpreter_and_python_files_by_this_python(tmp_pa
         prepare(script, tmp_path)
     python = tmp_path / "job.py"
     python.write_text("print()\n", encoding="utf-8")
-    assert prepare(python, tmp_path).command[1:] == (str(python), "-x", "1")
+    this = (sys.executable, str(python), "-x", "1")
+    assert prepare(python, tmp_path).command == this
+    python.chmod(0o755)
+    assert prepare(python, tmp_path).command == this
+    for interpreter in ("/usr/bin/env python3", "/bin/sh -u"):
+        python.write_text(f"#!{interpreter}\nprint()\n", encoding="utf-8")
+        prepared = prepare(python, tmp_path)
+        assert prepared.command == (str(python), "-x", "1")
+        assert prepared.kind.startswith(f"a script for {interpreter.split()[0]}: ")
+    python.write_text("#!/no/such/python\nprint()\n", encoding="utf-8")
+    with pytest.raises(UserError, match="its interpreter /no/such/python does not exist"):
+        prepare(python, tmp_path)
+    python.chmod(0o644)
+    assert prepare(python, tmp_path).command == this
 
 
 def test_a_source_file_is_compiled_with_the_wrapper_of_the_chosen_mpi(

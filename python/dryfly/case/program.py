@@ -46,7 +46,7 @@ def prepare(name: str, arguments: tuple[str, ...], *, mpi: MpiLibrary, build_fol
     if path.suffix in compiled.SOURCES:
         built = compiled.build(path, mpi=mpi, folder=build_folder)
         return Program(shown=name, command=(str(built), *arguments), kind=f"built with {compiled.SOURCES[path.suffix]}")
-    if path.suffix == ".py":
+    if path.suffix == ".py" and not _names_its_interpreter(path):
         return Program(
             shown=name,
             command=(sys.executable, str(path), *arguments),
@@ -145,9 +145,18 @@ def family(command: Sequence[str]) -> str:
     return linked_family(command) or wrappers.family(path, command[1:])
 
 
-def _check_script(path: Path) -> str:
+def _names_its_interpreter(path: Path) -> bool:
+    """And is started by it where it is called as it is: another Python has other modules, of another MPI."""
+    return os.access(path, os.X_OK) and _first_line(path).startswith(b"#!")
+
+
+def _first_line(path: Path) -> bytes:
     with path.open("rb") as file:
-        first = file.readline(256)
+        return file.readline(256)
+
+
+def _check_script(path: Path) -> str:
+    first = _first_line(path)
     if not first.startswith(b"#!"):
         raise UserError(f'{path} is neither an ELF program nor a script that begins with "#!"')
     words = shlex.split(first[2:].decode(errors="replace"), posix=True)
