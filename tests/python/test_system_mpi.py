@@ -98,6 +98,23 @@ def test_a_program_of_debians_mpich_runs_on_the_wheels(box: Callable[..., Box]) 
     assert ended.returncode == 0
 
 
+def test_a_name_that_comes_from_the_folder_of_fortran_is_told_as_one_that_was_added(box: Callable[..., Box]) -> None:
+    here = box("mpich", "int PMPI_Send(void) { return 0; }\n")
+    binding = "int PMPI_Send(void); int mpi_send_(void) { return PMPI_Send(); }\n"
+    here.shared("int PMPI_Send(void) { return 9; }\n", "libmpich.so.12")
+    here.shared(binding, "libmpichfort.so.12", "libmpich.so.12")
+    code = "int mpi_send_(void); int PMPI_Send(void); int main(void) { return mpi_send_() + PMPI_Send(); }\n"
+    path = here.program(code, "libmpichfort.so.12", "libmpich.so.12")
+    assert here.additions(path).aliases == (("libmpich.so.12", "libmpi.so.12"),)
+    added = here.mpi.fortran / "lib"
+    added.mkdir(parents=True)
+    here.shared(binding, "libmpifort.so.12", "libmpich.so.12", into=added)
+    (added / "libmpichfort.so.12").symlink_to("libmpifort.so.12")
+    (added / "libmpich.so.12").symlink_to(here.mpi.libmpi)
+    given = here.additions(path)
+    assert given.aliases == (("libmpichfort.so.12", "libmpifort.so.12"), ("libmpich.so.12", "libmpi.so.12"))
+
+
 def test_what_loads_mpi_itself_finds_it_by_every_name(box: Callable[..., Box]) -> None:
     """Wheels have a libmpi.so that is text for the linker. Of a script nothing else is known."""
     here = box("mpich", "int MPI_Init(void) { return 0; }\n")

@@ -129,11 +129,12 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
         _make_links(Path(name), links)
         seen = loading.closure(program, (Path(name), *folders, *inherited)) if program is not None else []
         library = [each for each in loading.closure(Path(mpi.libmpi), folders) if _is_mpi(each)]
-        asked = tuple(
+        asked = [
             (each.name, links[each.name].name)
             for each in seen
             if each.name in links and each.path == Path(name) / each.name
-        )
+        ]
+        asked += _aliases_of_fortran(seen, mpi)
         job = _Job(program=str(program or ""), mpi=mpi, seen=seen, library=library, bindings=bindings, of_cxx=of_cxx)
         if linked_mpi is not None and linked_mpi.parts:
             job.check()
@@ -143,7 +144,7 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
     return Additions(
         folder=folder,
         stand_ins=folder / _STAND_INS if missing else None,
-        aliases=asked,
+        aliases=tuple(asked),
         missing=(*missing, *(name for names in cxx.values() for name in names)),
         of_old_mpich=mpi.interface == "mpich" and linked_mpi is not None and _is_of_old_mpich(linked_mpi),
     )
@@ -432,6 +433,13 @@ def _bindings(names: Sequence[str], folders: Sequence[Path]) -> list[Path]:
 def _make_links(folder: Path, links: dict[str, Path]) -> None:
     for name, path in links.items():
         (folder / name).symlink_to(path)
+
+
+def _aliases_of_fortran(seen: Sequence[Loaded], mpi: MpiLibrary) -> list[tuple[str, str]]:
+    """The names that come from the library's folder of Fortran (mpi/fortran.py), which has links of its own."""
+    own, libmpi = mpi.fortran / "lib", Path(mpi.libmpi)
+    links = [each.path for each in seen if each.path is not None and each.path.parent == own and each.path.is_symlink()]
+    return [(path.name, libmpi.name if path.samefile(libmpi) else path.resolve().name) for path in links]
 
 
 def _kept(mpi: MpiLibrary, links: dict[str, Path], missing: Sequence[str], cxx: Mapping[str, Sequence[str]]) -> Path:
