@@ -115,6 +115,27 @@ def test_a_script_that_starts_a_launcher_is_refused(dryfly: Dryfly, programs: Pr
     assert "say how many ranks there are with dryfly run -n\n" in run.stderr
 
 
+def test_a_launcher_of_another_release_is_named_in_a_script_too(dryfly: Dryfly, tmp_path: Path) -> None:
+    """As Open MPI 4's, which asks for names of its own part, in place of which ranks have a part of release 5."""
+    (tmp_path / "part.c").write_text("void orte_receive(void) {}\nint orte_flag;\n")
+    (tmp_path / "run.c").write_text(
+        "extern int orte_flag;\nvoid orte_receive(void);\nvoid (*receive)(void) = orte_receive;\n"
+        "int main(void) { return orte_flag; }\n"
+    )
+    soname = "libopen-rte.so.40"
+    words = ["-shared", "-fPIC", "part.c", f"-Wl,-soname,{soname}", "-o", soname]
+    subprocess.run(["gcc", *words], check=True, cwd=tmp_path)
+    subprocess.run(["gcc", "run.c", "-L.", f"-l:{soname}", "-o", "orterun"], check=True, cwd=tmp_path)
+    (tmp_path / "mpirun").symlink_to("orterun")
+    script = tmp_path / "job"
+    script.write_text(f"#!/bin/sh\n{tmp_path}/mpirun -n 2 true\n")
+    script.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "LD_LIBRARY_PATH": str(tmp_path)}
+    run = dryfly(*_JOB, "--mpi", "openmpi", "--", script, environment=environment)
+    assert run.exit_status == 2, run.stderr
+    assert "a script starts mpirun" in run.stderr
+
+
 def test_an_mpi_that_the_user_preloads_is_refused(dryfly: Dryfly, programs: Programs, tmp_path: Path) -> None:
     (tmp_path / "other.c").write_text("int PMPI_Init(int* count, char*** words) { return 0; }\n")
     other, program = tmp_path / "other.so", programs.check("p2p.c")

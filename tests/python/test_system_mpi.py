@@ -115,6 +115,34 @@ def test_a_name_that_comes_from_the_folder_of_fortran_is_told_as_one_that_was_ad
     assert given.aliases == (("libmpichfort.so.12", "libmpifort.so.12"), ("libmpich.so.12", "libmpi.so.12"))
 
 
+def test_a_launcher_of_open_mpi_4_is_loaded_in_a_rank_of_open_mpi_5(
+    box: Callable[..., Box], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that the preload can say what it is. It asks for a function, for its address, and for data."""
+    here = box("openmpi", "int MPI_Init(void) { return 0; }\n")
+    code = "int orte_go(void) { return 0; } void orte_receive(void) {} int orte_flag; int opal_inner;\n"
+    here.shared(code, "libopen-rte.so.40")
+    code = "extern int orte_go(void), orte_flag; void orte_receive(void); void (*receive)(void) = orte_receive;\n"
+    code += "int main(int count, char** words) { return count > 1 ? orte_go() : orte_flag; }\n"
+    launcher = here.program(code, "libopen-rte.so.40").rename(here.folder / "orterun")
+    launcher.chmod(0o755)
+    here.shared("int MPI_Init(void) { return 9; }\n", "libmpi.so.40")
+    program = here.program("int MPI_Init(void); int main(void) { return MPI_Init(); }\n", "libmpi.so.40")
+    without = here.additions(program)
+    monkeypatch.setenv("PATH", f"{here.folder}:{os.environ['PATH']}")
+    given = here.additions(program)
+    assert given.missing == without.missing == ()
+    assert given.folder is not None
+    assert given.stand_ins is not None
+    environment = {**os.environ, "LD_LIBRARY_PATH": f"{here.lib}:{given.folder}"}
+    fails = subprocess.run([launcher], env=environment, check=False, capture_output=True, text=True)
+    assert fails.returncode == 127
+    assert "symbol lookup error" in fails.stderr
+    environment["LD_PRELOAD"] = str(given.stand_ins)
+    runs = subprocess.run([launcher], env=environment, check=False, capture_output=True, text=True)
+    assert (runs.returncode, runs.stderr) == (0, "")
+
+
 def test_what_loads_mpi_itself_finds_it_by_every_name(box: Callable[..., Box]) -> None:
     """Wheels have a libmpi.so that is text for the linker. Of a script nothing else is known."""
     here = box("mpich", "int MPI_Init(void) { return 0; }\n")

@@ -19,32 +19,42 @@ _ELF_HEADER, _PROGRAM_HEADER, _SYMBOL = 64, 56, 24
 _LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551
 _READ, _WRITE, _EXECUTE = 4, 2, 1
 _HASH, _STRTAB, _SYMTAB, _STRSZ, _SYMENT, _SONAME = 4, 5, 6, 10, 11, 14
-_GLOBAL_FUNCTION = 0x12
+_GLOBAL_DATA, _GLOBAL_FUNCTION = 0x11, 0x12
 
 
 def supported() -> bool:
     return platform.machine() in _MACHINES
 
 
-def library(soname: str, sentences: Sequence[tuple[str, str]], *, status: int | None, machine: str = "") -> bytes:
-    """`sentences`: of each function its name and what it says; `status`: what each returns; None: it ends the rank."""
+def library(
+    soname: str,
+    sentences: Sequence[tuple[str, str]],
+    *,
+    status: int | None,
+    data: Sequence[str] = (),
+    machine: str = "",
+) -> bytes:
+    """`sentences`: of each function its name and what it says; `status`: what each returns; None: it ends the rank.
+    `data`: names of data, of no bytes, so that the dynamic linker has nothing to copy into a program."""
     machine = machine or platform.machine()
     functions = [_function(sentence.encode() + b"\n", status, machine) for _, sentence in sentences]
     names = b"\0" + soname.encode() + b"\0"
     starts = []
-    for name, _ in sentences:
+    for name in (*(name for name, _ in sentences), *data):
         starts.append(len(names))
         names += name.encode() + b"\0"
-    count = len(functions) + 1  # the first symbol is none
+    count = len(starts) + 1  # the first symbol is none
     hash_at = _ELF_HEADER + 4 * _PROGRAM_HEADER
     # One bucket: all symbols are in one chain, in order.
-    table = struct.pack("<III", 1, count, 1 if functions else 0)
+    table = struct.pack("<III", 1, count, 1 if starts else 0)
     table += struct.pack(f"<{count}I", 0, *(place + 1 if place + 1 < count else 0 for place in range(1, count)))
     symbols_at = _aligned(hash_at + len(table), 8)
     names_at = symbols_at + count * _SYMBOL
     code_at = _aligned(names_at + len(names), 16)
     symbols, code = bytes(_SYMBOL), b""
-    for start, function in zip(starts, functions, strict=True):
+    for start in starts[len(functions) :]:
+        symbols += struct.pack("<IBBHQQ", start, _GLOBAL_DATA, 0, 1, code_at, 0)
+    for start, function in zip(starts, functions, strict=False):
         symbols += struct.pack("<IBBHQQ", start, _GLOBAL_FUNCTION, 0, 1, code_at + len(code), len(function))
         code += function + bytes(-len(function) % 16)
     end = code_at + len(code)

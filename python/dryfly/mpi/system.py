@@ -140,10 +140,11 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
             job.check()
     missing = job.missing_in_bindings()
     cxx = job.cxx()
-    folder = _kept(mpi, links, missing, job.cxx_stand_ins(cxx))
+    launcher = _wanted_by_launcher(links, job.of_library())
+    folder = _kept(mpi, links, missing, job.cxx_stand_ins(cxx), launcher)
     return Additions(
         folder=folder,
-        stand_ins=folder / _STAND_INS if missing else None,
+        stand_ins=folder / _STAND_INS if missing or launcher else None,
         aliases=tuple(asked),
         missing=(*missing, *(name for names in cxx.values() for name in names)),
         of_old_mpich=mpi.interface == "mpich" and linked_mpi is not None and _is_of_old_mpich(linked_mpi),
@@ -151,6 +152,7 @@ def additions(program: Path | None, linked_mpi: LinkedMpi | None, mpi: MpiLibrar
 
 
 _STAND_INS = "libdryfly-not-there.so"
+_OF_LAUNCHER = "libopen-rte.so.40"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,7 +186,7 @@ class _Job:
     def missing_in_bindings(self) -> list[str]:
         """Functions that bindings ask for and the library has not."""
         own = {name for path in self._bindings() for name in elf.symbols(path).defined}
-        there = own | self._of_library()
+        there = own | self.of_library()
         wanted = {
             name for path in self._bindings() for name in elf.symbols(path).wanted if _NAME_OF_MPI.fullmatch(name)
         }
@@ -194,7 +196,7 @@ class _Job:
         in_program = [each.path for each in self.seen if each.path is not None and _BINDINGS.fullmatch(each.name)]
         return list(dict.fromkeys(path.resolve() for path in (*in_program, *self.bindings)))
 
-    def _of_library(self) -> frozenset[str]:
+    def of_library(self) -> frozenset[str]:
         return frozenset(
             name for each in self.library if each.path is not None for name in elf.symbols(each.path).defined
         )
@@ -212,7 +214,7 @@ class _Job:
         ]
 
     def _defined(self) -> set[str]:
-        found = set(self._of_library())
+        found = set(self.of_library())
         for each in self._users():
             assert each.path is not None
             found |= elf.symbols(each.path).defined
@@ -297,7 +299,7 @@ class _Job:
             bindings = elf.symbols(each.path)
             lacks = self._lacks(bindings)
             if lacks:
-                offered = (bindings.defined | lacks) - self._of_library()
+                offered = (bindings.defined | lacks) - self.of_library()
                 users = [user for user in self._users() if user.path is not None and not _CXX.fullmatch(user.name)]
                 found[each.name] = sorted({name for user in users for name in self._used(user, offered, bindings)})
         return found
@@ -311,14 +313,14 @@ class _Job:
             bindings = elf.symbols(path)
             lacks = self._lacks(bindings)
             if lacks:
-                own = bindings.defined - bindings.weak - bindings.sizes.keys() - self._of_library()
+                own = bindings.defined - bindings.weak - bindings.sizes.keys() - self.of_library()
                 found.setdefault(name, set()).update({*lacks, *filter(_NAME_OF_MPI.fullmatch, own)})
         return {name: sorted(names) for name, names in found.items()}
 
     def _lacks(self, bindings: elf.Symbols) -> set[str]:
         """What bindings ask for and the library has not."""
         wanted = {name for name in bindings.wanted if _NAME_OF_MPI.fullmatch(name)}
-        return wanted - self._of_library() - bindings.defined
+        return wanted - self.of_library() - bindings.defined
 
     def _used(self, user: Loaded, offered: frozenset[str], bindings: elf.Symbols) -> frozenset[str]:
         assert user.path is not None
@@ -442,10 +444,28 @@ def _aliases_of_fortran(seen: Sequence[Loaded], mpi: MpiLibrary) -> list[tuple[s
     return [(path.name, libmpi.name if path.samefile(libmpi) else path.resolve().name) for path in links]
 
 
-def _kept(mpi: MpiLibrary, links: dict[str, Path], missing: Sequence[str], cxx: Mapping[str, Sequence[str]]) -> Path:
+def _wanted_by_launcher(links: Mapping[str, Path], there: frozenset[str]) -> dict[str, bool]:
+    """What the launcher of a system's Open MPI 4 asks for and release 5, which it finds in a rank, has not; whether it
+    is data. With stand-ins for it the preload is loaded, and says that a script starts a launcher."""
+    launcher = shutil.which("orterun") if _OF_LAUNCHER in links else None
+    if launcher is None:
+        return {}
+    symbols = elf.symbols(Path(launcher))
+    missing = sorted(name for name in symbols.wanted - there if _NAME_OF_MPI.fullmatch(name))
+    return {name: name in symbols.copied for name in missing}
+
+
+def _kept(
+    mpi: MpiLibrary,
+    links: dict[str, Path],
+    missing: Sequence[str],
+    cxx: Mapping[str, Sequence[str]],
+    launcher: Mapping[str, bool],
+) -> Path:
     """The folder of links and stand-ins, made now or by an earlier run."""
     about = Path(mpi.libmpi).stat()
     facts = [mpi.libmpi, about.st_size, about.st_mtime_ns, sorted(links.items()), list(missing), sorted(cxx.items())]
+    facts.append(sorted(launcher.items()))
     final = cache_folder() / "system" / hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
     if final.is_dir():
         return final
@@ -453,8 +473,11 @@ def _kept(mpi: MpiLibrary, links: dict[str, Path], missing: Sequence[str], cxx: 
     fresh = Path(tempfile.mkdtemp(prefix=".fresh-", dir=final.parent))
     try:
         _make_links(fresh, links)
-        if missing and stubs.supported():
-            content = stubs.library(_STAND_INS, _sentences(missing, mpi), status=_UNSUPPORTED_OPERATION[mpi.interface])
+        if (missing or launcher) and stubs.supported():
+            functions = [*missing, *(name for name, is_data in launcher.items() if not is_data and name not in missing)]
+            data = [name for name, is_data in launcher.items() if is_data]
+            status = _UNSUPPORTED_OPERATION[mpi.interface]
+            content = stubs.library(_STAND_INS, _sentences(functions, mpi), status=status, data=data)
             (fresh / _STAND_INS).write_bytes(content)
         for soname, names in cxx.items():
             (fresh / soname).write_bytes(stubs.library(soname, _sentences(names, mpi), status=None))
