@@ -6,19 +6,23 @@
 
 namespace dryfly::nic {
 
+bool GetQueues::is_asked_by_cpu(const Transfer& answer) const {
+  const Parcel parcel = Parcel::of_handle(answer.handle);
+  return parcel.step == Step::rma_response || owner_.is_asked_by_software(parcel.item);
+}
+
 std::uint32_t GetQueues::queues_for(const Transfer& answer) const {
   if (answer.size <= spec_.packet) return 0;
   const Step step = Parcel::of_handle(answer.handle).step;
-  if (step == Step::get_data) return spec_.of_rendezvous;
-  return step == Step::rma_response ? spec_.of_reads : 0;
+  if (step != Step::get_data && step != Step::rma_response) return 0;
+  return is_asked_by_cpu(answer) ? spec_.of_reads : spec_.of_rendezvous;
 }
 
 std::uint64_t GetQueues::draw_queue(const Transfer& answer) {
   const std::uint64_t target = answer.target.value;
   if (target >= asked_.size()) asked_.resize(target + 1);
   const std::uint64_t number = mix(target << 32 | asked_[target]++) % queues_for(answer);
-  const bool is_read = Parcel::of_handle(answer.handle).step == Step::rma_response;
-  const auto kind = static_cast<std::uint64_t>(answer.traffic_class) * 2 + (is_read ? 1 : 0);
+  const auto kind = static_cast<std::uint64_t>(answer.traffic_class) * 2 + (is_asked_by_cpu(answer) ? 1 : 0);
   return (target << 8 | kind) << 16 | number;
 }
 
@@ -37,7 +41,7 @@ void GetQueues::submit(const Transfer& transfer) {
 std::uint64_t GetQueues::next_part(const Queue& queue, const Answer& answer) const {
   if (answer.left == 0 || answer.under_way >= at_once) return 0;
   const auto in_packets = [this](std::uint64_t bytes) { return bytes / spec_.packet.count * spec_.packet.count; };
-  const std::uint64_t least = in_packets(spec_.window.count / 2);
+  const std::uint64_t least = std::max(spec_.packet.count, in_packets(spec_.window.count / 2));
   const std::uint64_t bytes = answer.left <= least ? answer.left : std::max(least, in_packets(answer.left / 2));
   const bool has_begun = answer.left != answer.whole.size.count;
   const bool has_room = queue.under_way == 0 || queue.under_way + std::min(bytes, least) <= spec_.window.count;
@@ -59,6 +63,7 @@ void GetQueues::advance(std::uint64_t name) {
       Transfer transfer = answer.whole;
       transfer.size = Bytes{bytes};
       transfer.handle = Parcel{Step::get_part, part}.handle();
+      if (answer.left + bytes == answer.whole.size.count) owner_.begins(answer.whole.handle);
       below_.submit(transfer);
     }
     if (answer.left == 0) queue.answers.pop();

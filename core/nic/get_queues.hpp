@@ -21,14 +21,25 @@ namespace dryfly::nic {
 
 struct GetQueueSpec {
   std::uint32_t of_rendezvous = 0;  // queues of a NIC and class; 0: each answer leaves as it comes
-  std::uint32_t of_reads = 0;       // the same, for what the CPU asks for
+  std::uint32_t of_reads = 0;       // the same, for what the CPU asks for: software's Gets of rendezvous, too
   Bytes window{};                   // of a queue, under way
   Bytes packet{};                   // its payload
 };
 
 class GetQueues final : public Carrier, private TransferSink {
  public:
-  GetQueues(Carrier& below, const GetQueueSpec& spec) : below_(below), spec_(spec) {}
+  class Owner {
+   public:
+    // Whether software asks for the rest of that message; else its NIC does by itself.
+    virtual bool is_asked_by_software(std::uint32_t message) const = 0;
+    // The first part of that transfer leaves, which has waited for its turn.
+    virtual void begins(std::uint32_t handle) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  GetQueues(Carrier& below, const GetQueueSpec& spec, Owner& owner) : below_(below), spec_(spec), owner_(owner) {}
 
   void connect(TransferSink& sink) override {
     sink_ = &sink;
@@ -65,6 +76,7 @@ class GetQueues final : public Carrier, private TransferSink {
   void acknowledged(std::uint32_t handle) override;
   void failed(std::uint32_t handle, bool delivered) override;
 
+  bool is_asked_by_cpu(const Transfer& answer) const;
   // How many the target of such an answer has; 0: it takes no turn.
   std::uint32_t queues_for(const Transfer& answer) const;
   std::uint64_t draw_queue(const Transfer& answer);
@@ -79,6 +91,7 @@ class GetQueues final : public Carrier, private TransferSink {
   Carrier& below_;
   TransferSink* sink_ = nullptr;
   GetQueueSpec spec_;
+  Owner& owner_;
   std::vector<std::uint32_t> asked_;  // by NIC: answers that took their turn, modulo 2^32
   KeyTable<Queue> queues_;            // those with something in them
   Pool<Answer> answers_;

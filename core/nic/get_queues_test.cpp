@@ -35,13 +35,16 @@ struct Listener final : TransferSink {
   std::vector<std::string> log;
 };
 
-struct Bench {
-  explicit Bench(std::uint32_t of_rendezvous = 1, std::uint32_t of_reads = 1)
-      : queues(
-            below,
-            {.of_rendezvous = of_rendezvous, .of_reads = of_reads, .window = Bytes{128 * KiB}, .packet = Bytes{2048}}) {
+struct Bench final : GetQueues::Owner {
+  explicit Bench(std::uint32_t of_rendezvous = 1, std::uint32_t of_reads = 1, std::uint64_t window = 128 * KiB)
+      : queues(below,
+               {.of_rendezvous = of_rendezvous, .of_reads = of_reads, .window = Bytes{window}, .packet = Bytes{2048}},
+               *this) {
     queues.connect(told);
   }
+
+  bool is_asked_by_software(std::uint32_t message) const override { return message == by_software; }
+  void begins(std::uint32_t handle) override { begun.push_back(Parcel::of_handle(handle).item); }
 
   void answer(std::uint32_t item, std::uint64_t bytes, NicId target = {7}, Step step = Step::get_data,
               TrafficClass traffic_class = TrafficClass::best_effort) {
@@ -61,6 +64,8 @@ struct Bench {
   void acknowledge(std::size_t part) { below.sink->acknowledged(below.submitted[part].handle); }
   void fail(std::size_t part, bool delivered) { below.sink->failed(below.submitted[part].handle, delivered); }
 
+  std::uint32_t by_software = 99;
+  std::vector<std::uint32_t> begun;
   Stub below;
   Listener told;
   GetQueues queues;
@@ -88,6 +93,7 @@ TEST_CASE("a queue gets one thing after the other, and the next begins when half
   bench.deliver(0);
   CHECK(bench.sizes() == Sizes{128, 64, 64});
   bench.deliver(1);
+  CHECK(bench.begun == std::vector<std::uint32_t>{10, 11});
   CHECK(bench.sizes() == Sizes{128, 64, 64, 128, 64});
   CHECK(bench.told.log.empty());
   bench.deliver(2);
@@ -99,6 +105,34 @@ TEST_CASE("short Gets of a queue are under way together as far as the window goe
   Bench bench;
   for (std::uint32_t item = 0; item < 6; ++item) bench.answer(item, 30'000);
   CHECK(bench.below.submitted.size() == 4);
+}
+
+TEST_CASE("what software asks for goes by the queues of commands") {
+  Bench bench(1, 1);
+  bench.by_software = 2;
+  bench.answer(1, 256 * KiB);
+  bench.answer(2, 256 * KiB);
+  bench.answer(3, 256 * KiB, {7}, Step::rma_response);
+  CHECK(bench.begun == std::vector<std::uint32_t>{1, 2});
+  Bench none(1, 0);
+  none.by_software = 2;
+  none.answer(2, 256 * KiB);
+  CHECK(none.sizes() == Sizes{256});
+}
+
+TEST_CASE("everything comes, however small the window and whatever the size") {
+  for (const std::uint64_t packets : {1, 2, 3, 5}) {
+    for (const std::uint64_t bytes : {2049, 4095, 4096, 6145, 100'001}) {
+      Bench bench(1, 1, packets * 2048);
+      bench.answer(1, bytes);
+      bench.answer(2, bytes);
+      for (std::size_t part = 0; part < bench.below.submitted.size(); ++part) {
+        bench.deliver(part);
+        bench.acknowledge(part);
+      }
+      CHECK(bench.told.log == Log{"delivered 1", "acknowledged 1", "delivered 2", "acknowledged 2"});
+    }
+  }
 }
 
 TEST_CASE("queues of other NICs, kinds and classes go on by themselves") {

@@ -63,6 +63,10 @@ class HostPaths final : public HostBus {
   bool has_waiting(std::uint32_t link) const { return socket_links_[link].waiting > 0; }
   // A payload that will cross to its memory sets out for its NIC; it crosses as it comes in, so not before.
   void sets_out(std::uint32_t handle, Instant now) { set_out_[handle] = now; }
+  // It has waited for its turn since.
+  void sets_out_now(std::uint32_t handle, Instant now) {
+    if (const auto set_out = set_out_.find(handle); set_out != set_out_.end()) set_out->second = now;
+  }
   // By how much that payload, whose last byte is at the NIC now, is late behind the link between the sockets.
   Duration crossing_lag(const MemoryPath& path, std::uint32_t handle, Bytes payload, Instant now);
 

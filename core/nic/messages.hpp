@@ -43,6 +43,9 @@ class Messages {
   // As Recipient::soon.
   void soon(Parcel parcel, unsigned stage) const;
 
+  bool is_got_by_software(std::uint32_t message) const {
+    return messages_[message].state == MessageState::getting_by_software;
+  }
   void restart();
   bool at_rest() const { return messages_.in_use() == 0; }
 

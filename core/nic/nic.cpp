@@ -8,10 +8,11 @@
 
 namespace dryfly {
 
-struct Nics::Implementation final : nic::Recipient {
-  Implementation(Engine& engine, Carrier& network, Host& host, const NicSpec& nic_spec)
-      : spec(nic_spec),
-        get_queues(network, spec.get_queues),
+struct Nics::Implementation final : nic::Recipient, nic::GetQueues::Owner {
+  Implementation(Engine& engine_of_run, Carrier& network, Host& host, const NicSpec& nic_spec)
+      : engine(engine_of_run),
+        spec(nic_spec),
+        get_queues(network, spec.get_queues, *this),
         transport(engine, get_queues, spec, *this),
         messages(transport, host, spec, totals),
         remote_memory(transport, host, spec, totals),
@@ -47,12 +48,16 @@ struct Nics::Implementation final : nic::Recipient {
   // Only memory operations ask for it.
   void flushed(nic::Parcel parcel) override { remote_memory.flushed(parcel); }
 
+  bool is_asked_by_software(std::uint32_t message) const override { return messages.is_got_by_software(message); }
+  void begins(std::uint32_t handle) override { transport.paths().sets_out_now(handle, engine.now()); }
+
   void failed(nic::Parcel parcel, bool delivered) override {
     if (is_one_sided(parcel)) return remote_memory.failed(parcel, delivered);
     if (parcel.step == nic::Step::collective) return reductions.failed(parcel, delivered);
     messages.failed(parcel, delivered);
   }
 
+  Engine& engine;
   const NicSpec spec;
   NicTotals totals;
   nic::GetQueues get_queues;

@@ -60,6 +60,17 @@ std::uint32_t most_ranks_of_a_node(const Spec& spec) {
   return most;
 }
 
+nic::GetQueueSpec get_queue_spec(const Spec& spec, Bytes packet) {
+  nic::GetQueueSpec result;
+  if (spec.has(fields::nic_rendezvous_queues)) result.of_rendezvous = spec.small(fields::nic_rendezvous_queues);
+  if (spec.has(fields::nic_read_queues)) result.of_reads = spec.small(fields::nic_read_queues);
+  if (spec.has(fields::fabric_nic_window_packets)) {
+    result.window = Bytes{packet.count * spec.number(fields::fabric_nic_window_packets)};
+  }
+  result.packet = packet;
+  return result;
+}
+
 }  // namespace
 
 NodeMemorySpec node_memory_spec(const Spec& spec) {
@@ -112,13 +123,7 @@ NicSpec nic_spec(const Spec& spec) {
                         .rate = Rate{spec.number(fields::fabric_link_rate_bytes_per_s)},
                         .framing = result.framing};
   }
-  if (spec.has(fields::nic_rendezvous_queues)) {
-    result.get_queues = {
-        .of_rendezvous = spec.small(fields::nic_rendezvous_queues),
-        .of_reads = spec.small(fields::nic_read_queues),
-        .window = Bytes{result.framing.payload_max.count * spec.number(fields::fabric_nic_window_packets)},
-        .packet = result.framing.payload_max};
-  }
+  result.get_queues = get_queue_spec(spec, result.framing.payload_max);
   if (spec.has(fields::node_socket_latency_ps)) result.socket_latency = duration(spec, fields::node_socket_latency_ps);
   if (spec.has(fields::node_pcie_rate_bytes_per_s)) {
     result.pcie_rate = Rate{spec.number(fields::node_pcie_rate_bytes_per_s)};

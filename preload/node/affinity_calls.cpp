@@ -44,14 +44,34 @@ std::int32_t number_of(pthread_t thread) {
   return pthread_equal(thread, main_thread) ? getpid() : -1;
 }
 
-}  // namespace
-
-long set_affinity(std::int32_t thread, std::size_t bytes, const unsigned char* mask) {
+long bind_thread(std::int32_t thread, std::size_t bytes, const unsigned char* mask) {
   if (const int error = refusal_of(thread)) return fail(error);
   if (mask == nullptr) return fail(EFAULT);
   Processors wanted;
   memcpy(wanted.words, mask, bytes < sizeof wanted.words ? bytes : sizeof wanted.words);
   return bind_to(thread, wanted) ? 0 : fail(EINVAL);
+}
+
+// What such a call of the kernel takes, about, and no less than the way of a command to the conductor.
+constexpr std::uint64_t call_ps = 1'000'000;
+
+}  // namespace
+
+// A rank learns at a gate with how many it shares its core, and by what it knew at its last one its computing takes
+// time. So what it has computed counts by where it was, and the call that binds it elsewhere has a gate of its own.
+long set_affinity(std::int32_t thread, std::size_t bytes, const unsigned char* mask, const void* caller) {
+  if (phase() != Phase::running || !on_main_thread() || !waits_virtually(caller)) {
+    return bind_thread(thread, bytes, mask);
+  }
+  observe_compute(Observation::within_gap);
+  const Processors before = processors_of(0);
+  const long result = bind_thread(thread, bytes, mask);
+  if (processors_of(0) == before) return result;
+  const std::uint64_t clock_ns = computing_clock_ns();
+  advance(call_ps);
+  dryfly_self.gate(wire::GateKind::poll);
+  leave_out_since(clock_ns);
+  return result;
 }
 
 long get_affinity(std::int32_t thread, std::size_t bytes, unsigned char* mask) {
@@ -69,38 +89,14 @@ long get_processor(std::uint32_t* processor, std::uint32_t* domain) {
   return 0;
 }
 
-namespace {
-
-// What such a call of the kernel takes, about, and no less than the way of a command to the conductor.
-constexpr std::uint64_t call_ps = 1'000'000;
-
-// A rank learns at a gate with how many it shares its core, and by what it knew at its last one its computing takes
-// time. So what it has computed counts by where it was, and the call that binds it elsewhere has a gate of its own.
-long set_affinity_within_gap(std::int32_t thread, std::size_t bytes, const cpu_set_t* mask, const void* caller) {
-  const auto* const set = reinterpret_cast<const unsigned char*>(mask);
-  if (phase() != Phase::running || !on_main_thread() || !waits_virtually(caller)) {
-    return set_affinity(thread, bytes, set);
-  }
-  observe_compute(Observation::within_gap);
-  const Processors before = processors_of(0);
-  const long result = set_affinity(thread, bytes, set);
-  if (processors_of(0) == before) return result;
-  const std::uint64_t clock_ns = computing_clock_ns();
-  advance(call_ps);
-  dryfly_self.gate(wire::GateKind::poll);
-  leave_out_since(clock_ns);
-  return result;
-}
-
-}  // namespace
-
 }  // namespace dryfly::preload
 
 using namespace dryfly::preload;
 
 DRYFLY_EXPORT int sched_setaffinity(pid_t thread, size_t bytes, const cpu_set_t* mask) noexcept {
   if (node_shape() == nullptr) return real::sched_setaffinity()(thread, bytes, mask);
-  return static_cast<int>(set_affinity_within_gap(thread, bytes, mask, __builtin_return_address(0)));
+  return static_cast<int>(
+      set_affinity(thread, bytes, reinterpret_cast<const unsigned char*>(mask), __builtin_return_address(0)));
 }
 
 DRYFLY_EXPORT int sched_getaffinity(pid_t thread, size_t bytes, cpu_set_t* mask) noexcept {
@@ -115,7 +111,8 @@ DRYFLY_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const c
   if (node_shape() == nullptr) return real::pthread_setaffinity_np()(thread, bytes, mask);
   const std::int32_t number = number_of(thread);
   if (number < 0) return 0;
-  return set_affinity_within_gap(number, bytes, mask, __builtin_return_address(0)) == 0 ? 0 : errno;
+  const auto* const set = reinterpret_cast<const unsigned char*>(mask);
+  return set_affinity(number, bytes, set, __builtin_return_address(0)) == 0 ? 0 : errno;
 }
 
 // OpenMP starts as many threads as it finds processors here. Where nobody has bound the rank that is this computer's

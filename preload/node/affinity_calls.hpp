@@ -9,8 +9,8 @@
 
 namespace dryfly::preload {
 
-// As the system calls: -1 and errno, or the bytes written.
-long set_affinity(std::int32_t thread, std::size_t bytes, const unsigned char* mask);
+// As the system calls: -1 and errno, or the bytes written. `caller`: the code that binds, for MPI's own takes no time.
+long set_affinity(std::int32_t thread, std::size_t bytes, const unsigned char* mask, const void* caller);
 long get_affinity(std::int32_t thread, std::size_t bytes, unsigned char* mask);
 // As getcpu, on a node.
 long get_processor(std::uint32_t* processor, std::uint32_t* domain);

@@ -16,7 +16,7 @@ Type* pointer(long argument) {
 
 }  // namespace
 
-bool answers_for_node(long number, const long (&a)[6], long& result) {
+bool answers_for_node(long number, const long (&a)[6], const void* caller, long& result) {
   switch (number) {
     case SYS_sched_setaffinity:
     case SYS_sched_getaffinity:
@@ -35,7 +35,7 @@ bool answers_for_node(long number, const long (&a)[6], long& result) {
   const auto bytes = static_cast<std::size_t>(a[1]);
   switch (number) {
     case SYS_sched_setaffinity:
-      result = set_affinity(thread, bytes, pointer<const unsigned char>(a[2]));
+      result = set_affinity(thread, bytes, pointer<const unsigned char>(a[2]), caller);
       break;
     case SYS_sched_getaffinity:
       result = get_affinity(thread, bytes, pointer<unsigned char>(a[2]));

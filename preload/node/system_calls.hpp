@@ -4,6 +4,6 @@
 namespace dryfly::preload {
 
 // True: `result` is what syscall() gives, with errno. False: the call is the kernel's, as it is outside a run.
-bool answers_for_node(long number, const long (&arguments)[6], long& result);
+bool answers_for_node(long number, const long (&arguments)[6], const void* caller, long& result);
 
 }  // namespace dryfly::preload

@@ -6,7 +6,8 @@
  * pthread_setaffinity_np, `raw` by syscall; `memory DOMAIN,...` sets the policy (set_mempolicy), `range DOMAIN,...`
  * that of a range (mbind); `init` comes before these to do them in front of MPI_Init. `work BYTES` then announces so
  * many bytes, and the line ends with `took NANOSECONDS`; `look TIMES` reads the clock so often instead. `move
- * CPU,CPU,...` between these binds as `set`, and `end CPU,CPU,...` does right before MPI_Finalize. */
+ * CPU,CPU,...` between these binds as `set` and `move-raw` as `raw`; `end CPU,CPU,...` binds as `set`, right before
+ * MPI_Finalize. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -96,6 +97,7 @@ int main(int count, char** words) {
   const double begin = MPI_Wtime();
   for (int i = 1; i + 1 < count; ++i) {
     if (strcmp(words[i], "move") == 0) bind("set", words[i + 1], rank);
+    if (strcmp(words[i], "move-raw") == 0) bind("raw", words[i + 1], rank);
     if (strcmp(words[i], "work") == 0) dryfly_work_announce(DRYFLY_MEMORY, DRYFLY_FP64, atoll(words[i + 1]), 0, 0);
     for (long round = strcmp(words[i], "look") == 0 ? atol(words[i + 1]) : 0; round > 0; --round) MPI_Wtime();
   }

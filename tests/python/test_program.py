@@ -120,7 +120,7 @@ def test_an_mpi_that_the_user_preloads_is_refused_and_a_tool_is_not(
 ) -> None:
     """By the soname, whatever the file is called, by a name that only ranks find, and by PMPI_Init."""
     code = "int MPI_Init(void) { return 0; }\n"
-    tool = compile_c(code, "-shared", "-fPIC", name="libmpi_tool.so")
+    tool = compile_c(code, "-shared", "-fPIC", name="libmpi_intel_trace.so")
     named = compile_c(code, "-shared", "-fPIC", "-Wl,-soname,libmpich.so.12", name="named.so")
     unknown = compile_c(f"{code}int PMPI_Init(void) {{ return 0; }}\n", "-shared", "-fPIC", name="libother.so")
     path = compile_c(HELLO)
@@ -308,6 +308,17 @@ def test_scripts_run_by_their_interpreter_and_python_files_that_name_none_by_thi
     python.write_text("#!/no/such/python\nprint()\n", encoding="utf-8")
     with pytest.raises(UserError, match="its interpreter /no/such/python does not exist"):
         prepare(python, tmp_path)
+    for first, sentence in (
+        (b"#!/bin/sh\r\n", "its first line ends with a carriage return"),
+        (b"#! \n", "its first line names no interpreter"),
+        (b"#!/usr/bin/env python0.1\n", "its interpreter python0.1 is not on PATH"),
+        (b"#!/usr/bin/env -S A=1 python0.1 -u\n", "its interpreter python0.1 is not on PATH"),
+    ):
+        python.write_bytes(first)
+        with pytest.raises(UserError, match=sentence):
+            prepare(python, tmp_path)
+    python.write_text("#!/bin/sh # it's quoted nowhere\n", encoding="utf-8")
+    assert prepare(python, tmp_path).command == (str(python), "-x", "1")
     python.chmod(0o644)
     assert prepare(python, tmp_path).command == this
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
 import stat
 import subprocess
@@ -159,10 +158,22 @@ def _check_script(path: Path) -> str:
     first = _first_line(path)
     if not first.startswith(b"#!"):
         raise UserError(f'{path} is neither an ELF program nor a script that begins with "#!"')
-    words = shlex.split(first[2:].decode(errors="replace"), posix=True)
-    if not words or not Path(words[0]).is_file():
-        raise UserError(f"{path}: its interpreter {words[0] if words else ''} does not exist")
+    if first.rstrip(b"\n").endswith(b"\r"):
+        raise UserError(f"{path}: its first line ends with a carriage return, which belongs to no name: give it Unix's")
+    words = first[2:].decode(errors="replace").split()  # as the kernel does: quotes mean nothing
+    if not words:
+        raise UserError(f"{path}: its first line names no interpreter")
+    if not Path(words[0]).is_file():
+        raise UserError(f"{path}: its interpreter {words[0]} does not exist")
+    asked = _asked_of_env(words) if Path(words[0]).name == "env" else ""
+    if asked and shutil.which(asked) is None:
+        raise UserError(f"{path}: its interpreter {asked} is not on PATH")
     return f"a script for {words[0]}: its MPI is checked when it is loaded"
+
+
+def _asked_of_env(words: Sequence[str]) -> str:
+    """What `env` of such a line would start, options and assignments left out; empty where it would start nothing."""
+    return next((word for word in words[1:] if not word.startswith("-") and "=" not in word), "")
 
 
 def included(source: Path, *, mpi: MpiLibrary) -> list[Path]:

@@ -13,7 +13,7 @@ _ACCEPTED = "Open MPI 4 or 5, or with MPICH"
 _NAMES = (
     # On an XC its libraries are libmpich_gnu_82.so.3 and libmpichf90_gnu_82.so.3.
     (
-        rf"libmpi(fort|ch|chf90|chcxx|chfort)?_({_COMPILERS})\w*\.so[.\d]*",
+        rf"libmpi(fort|ch|chf90|chcxx|chfort)?_({_COMPILERS})(_\d+)*(_m[pt])?\.so[.\d]*",
         "HPE Cray MPICH: linked with the module cray-mpich-abi it asks for libmpi.so.12, which MPICH is",
     ),
     (

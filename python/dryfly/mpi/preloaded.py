@@ -39,6 +39,9 @@ def _soname(name: str, path: Path | None) -> str:
 
 
 def _is_an_mpi(soname: str, path: Path | None) -> bool:
-    if system.family_of(soname) or others.whose(soname):
+    """A name alone is one where there is no file to look into."""
+    if system.family_of(soname):
         return True
-    return path is not None and "PMPI_Init" in elf.symbols(path).defined
+    if path is None or not elf.is_elf(path):
+        return others.whose(soname) != ""
+    return "PMPI_Init" in elf.symbols(path).defined
