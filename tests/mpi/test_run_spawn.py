@@ -47,4 +47,4 @@ def test_a_program_that_spawns_is_told_why_it_cannot(
     # As a program that starts helpers where it can.
     went_on = dryfly(*job, "errors return").succeeded()
     assert went_on.stderr.count(says) == 1
-    assert went_on.stdout.count("got along\n") == 2
+    assert went_on.stdout.count("got along") == 2  # the ends of two lines may come together
