@@ -192,7 +192,7 @@ def test_on_one_switch_a_natural_ring_is_as_fast_as_a_random_one(dryfly: Dryfly,
 @pytest.mark.slow
 def test_a_natural_ring_has_neighbours_near_each_other(dryfly: Dryfly, programs: Programs) -> None:
     """On four groups of eight nodes 4 of its 32 pairs are in two groups, of a random ring's 25 on average."""
-    natural, random = rates_of_rings(dryfly, programs(PROGRAM), "-N", "32")
+    natural, random = rates_of_rings(dryfly, programs(PROGRAM), "-N", "32", *_ALL_AT_ONCE)
     assert natural > 1.2 * random
 
 
