@@ -50,7 +50,11 @@ class GetQueues final : public Carrier, private TransferSink {
   bool takes_ordered() const override { return below_.takes_ordered(); }
 
   // At rest: what is drawn does not depend on what has been.
-  void restart() { asked_.clear(); }
+  void restart() {
+    asked_.clear();
+    answers_.restart();
+    parts_.restart();
+  }
 
  private:
   static constexpr unsigned at_once = 2;  // parts of an answer, lest the link is idle while one is on its way
