@@ -381,8 +381,8 @@ def _refuse_absent(program: str, absent: Loaded, mpi: MpiLibrary) -> NoReturn:
         )
     stem = absent.name.partition(".so")[0]
     names = {path.name for folder in mpi.library_folders for path in Path(folder).glob(f"{stem}.so.*")}
-    others = sorted(name for name in names if re.fullmatch(r".*\.so\.\d+", name))
-    instead = f"; it has {', '.join(others)}, which the program would have to be linked against" if others else ""
+    offered = sorted(name for name in names if re.fullmatch(r".*\.so\.\d+", name))
+    instead = f"; it has {', '.join(offered)}, which the program would have to be linked against" if offered else ""
     raise UserError(
         f"{program} is linked against {absent.name} (by {_asker(absent)}), which {mpi.name} does not have{instead}"
     )
