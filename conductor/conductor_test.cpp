@@ -429,4 +429,29 @@ TEST_CASE("ranks that meet go on at one instant, which the last of them decides"
   });
 }
 
+// Which of two ranks goes on first, of which one fails at once and the other, by its clock so much later, in a while.
+std::uint32_t first_to_fail(std::uint64_t after_rank_0_ps, std::uint32_t late) {
+  void* const shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(shared != MAP_FAILED);
+  auto* const first = new (shared) std::atomic<std::uint32_t>{2};
+  run_ranks(spec_text(), [&](rank::Channel& channel, std::uint32_t rank) {
+    if (rank == late) usleep(100'000);
+    channel.charge(rank == 0 ? 1'000'000 : 1'000'000 + after_rank_0_ps);
+    channel.gate(wire::GateKind::fail);
+    std::uint32_t nobody = 2;
+    first->compare_exchange_strong(nobody, rank);
+    return true;
+  });
+  const std::uint32_t rank = first->load();
+  munmap(shared, 4096);
+  return rank;
+}
+
+TEST_CASE("of ranks that are about to end the job the first in virtual time goes on, and of equals the lower number") {
+  CHECK(first_to_fail(0, 0) == 0);
+  CHECK(first_to_fail(0, 1) == 0);
+  // Nearer than a command's latency: the network does not keep the two apart.
+  CHECK(first_to_fail(1000, 0) == 0);
+}
+
 }  // namespace

@@ -53,6 +53,9 @@ Gates::Milestone Gates::open(Rank& rank, std::uint32_t ticket) {
     case wire::GateKind::meet:
       meet(rank);
       break;
+    case wire::GateKind::fail:
+      fail(rank);
+      break;
     case wire::GateKind::baton:
       ask_for_baton(rank);
       break;
@@ -156,6 +159,15 @@ void Gates::meet(Rank& rank) {
   for (const RankId id : all) go_on_after_meeting(ranks_[id.value], instant);
 }
 
+// Somebody who fails earlier may still be on the way to this gate. That much later everybody has gone past.
+void Gates::fail(Rank& rank) {
+  if (!clock_.runs() || is_served()) return release(rank, rank.gate.at_ps);
+  const HostLatencies& least = clock_.distances().least();
+  rank.gate.at_ps += least.command.ps + least.completion.ps;
+  clock_.set_state(rank, RankState::polling, rank.gate.at_ps);
+  if (batons_.passes_baton(rank)) batons_.give_back(rank, rank.gate.at_ps, rank.page->gate.has_acted != 0);
+}
+
 void Gates::go_on_after_meeting(Rank& rank, std::uint64_t instant) {
   if (!clock_.has_started()) return release(rank, rank.gate.at_ps);
   rank.gate.at_ps = instant;
@@ -243,6 +255,10 @@ bool Gates::release_those_at_their_instant() {
     Rank& rank = ranks_[index];
     ++next;  // a release takes only its own entry out of the set
     if (delivery_.waits_for_copy(rank, instant)) continue;
+    if (failure_.keeps(rank)) {
+      clock_.set_state(rank, RankState::meeting, never.ps);
+      continue;
+    }
     release(rank, rank.state == RankState::polling ? rank.gate.at_ps : clock_.bounds().bound(rank.id));
     any = true;
   }

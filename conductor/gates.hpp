@@ -2,6 +2,9 @@
 //
 // Ranks that meet (PMIx) all go on at one instant, the last one's plus what a command to a NIC and the sight of its
 // completion take. The time of the process manager's own network and daemons is not modelled.
+//
+// Of ranks that are about to end the job only the first in virtual time goes on, of equals the one with the lower
+// number: all may come to it at once, and who is heard is not to depend on this computer.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +13,7 @@
 #include "conductor/batons.hpp"
 #include "conductor/clock.hpp"
 #include "conductor/delivery.hpp"
+#include "conductor/first_failure.hpp"
 #include "conductor/meetings.hpp"
 #include "conductor/rank.hpp"
 #include "conductor/run_recorder.hpp"
@@ -53,6 +57,7 @@ class Gates {
   Milestone start(Rank& rank);
   Milestone end(Rank& rank);
   void meet(Rank& rank);
+  void fail(Rank& rank);
   void go_on_after_meeting(Rank& rank, std::uint64_t instant);
   void take_share(Rank& rank, std::uint64_t clock, bool has_waited);
   void ask_for_baton(Rank& rank);
@@ -69,6 +74,7 @@ class Gates {
   Batons& batons_;
   Delivery& delivery_;
   Meetings meetings_;
+  FirstFailure failure_;
   RunRecorder* recorder_ = nullptr;
   std::vector<RankId> ready_;   // of the clock, while they are released; kept for its memory
   std::uint32_t at_once_;       // ranks that are to run while others could

@@ -135,6 +135,9 @@ int Channel::gate(GateKind kind) {
     case GateKind::baton_back:
       baton_.give_back();
       return 0;
+    case GateKind::fail:
+      gate_.stop_to_fail();
+      return 0;
     case GateKind::meet:
       gate_.wait(kind, far_future);
       gate_.publish();

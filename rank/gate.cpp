@@ -17,6 +17,7 @@ using namespace wire;
 constexpr int spin_steps = 200;
 constexpr std::uint32_t spinners_max = 2;
 constexpr long nap_ns = 200'000'000;
+constexpr long patience_of_failed_ns = 2'000'000'000;
 
 bool releases(std::uint32_t word, std::uint32_t ticket) { return word >> nudge_bits == (ticket & ticket_mask); }
 
@@ -48,6 +49,14 @@ void Gate::stop(GateKind kind, std::uint64_t deadline_ps, long patience_ns) {
   released_at_ps_ = std::max(at_least, self_->now());
   if (at_least > self_->now()) self_->set_clock(self_->noise.resume_ps(at_least));
   self_->others_on_core = page_->share.others_on_core;
+}
+
+void Gate::stop_to_fail() {
+  const std::int64_t until_ns = MonotonicClock::now_ns() + patience_of_failed_ns;
+  do {
+    stop(GateKind::fail, far_future, nap_ns);
+    // A nap that is over, or a nudge, has ended the request as one of no kind.
+  } while (page_->gate.kind == GateKind::none && MonotonicClock::now_ns() < until_ns);
 }
 
 std::uint64_t Gate::wait(GateKind kind, std::uint64_t deadline_ps) {

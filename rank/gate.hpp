@@ -44,6 +44,9 @@ class Gate {
     stop(kind, deadline_ps);
     page_->gate.heeds_news = 0;
   }
+  // Stops until the rank is the first in virtual time to end the job. The others are ended here, but nobody stays for
+  // ever: one that computes without end would hold the instant up.
+  void stop_to_fail();
   // The rank's clock when it was released last.
   std::uint64_t released_at_ps() const { return released_at_ps_; }
 

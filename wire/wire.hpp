@@ -18,7 +18,7 @@
 namespace dryfly::wire {
 
 inline constexpr std::uint64_t segment_magic = 0x796c667972643031U;  // "10dryfly"
-inline constexpr std::uint32_t version = 23;
+inline constexpr std::uint32_t version = 24;
 inline constexpr std::uint32_t rank_count_max = 16384;
 inline constexpr std::uint32_t inline_bytes_max = 192;
 inline constexpr std::uint32_t record_granule = 64;
@@ -249,6 +249,7 @@ enum class GateKind : std::uint32_t {
   baton_back,  // has left the call; never waits
   meet,        // release when as many ranks as `meeting_size` are at the same `meeting`, all at one instant
   news,        // release when News are there, or when virtual time has passed deadline_ps, whatever events there are
+  fail,        // is about to end the job; release the first rank in virtual time that is, and no other
 };
 
 // One entry of the profile of MPI calls. Which call an index stands for is the preload's table, sent on attach.

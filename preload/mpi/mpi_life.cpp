@@ -21,6 +21,7 @@
 #include "preload/memory/node_memory.hpp"
 #include "preload/mpi/call_record.hpp"
 #include "preload/mpi/expected_mpi.hpp"
+#include "preload/mpi/failing.hpp"
 #include "preload/mpi/mpi_calls.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/mpi/nic_wish.hpp"
@@ -269,6 +270,8 @@ int own_finalize() {
 int own_abort(long communicator, int code) {
   const Nesting nesting;
   if (nesting.outermost() && phase() == Phase::running) {
+    observe_compute(Observation::end_of_gap);
+    come_to_fail();
     enter_call(static_cast<std::uint32_t>(Call::Abort), CallMode::outside);
     close_compute();
   }

@@ -263,7 +263,99 @@ def test_what_open_mpi_says_of_an_error_is_seen_once(dryfly: Dryfly, tmp_path: P
     assert run.exit_status == 6
     assert run.stderr.count("An error occurred in MPI_Send") == 1
     assert "MPI_ERR_RANK: invalid rank" in run.stderr
-    assert re.search(r"rank \d on t\d called MPI_Abort with code 6", run.stderr)
+    assert "[t0:" in run.stderr  # of equals the first
+    assert "rank 0 on t0 called MPI_Abort with code 6" in run.stderr
+
+
+# Ranks that end the job at 3, 1 and 2 ms, in the order 2, 0, 1 of this computer's.
+_ENDS = """
+#include <mpi.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char** argv) {
+  int rank;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank != 2 && system("sleep 0.2")) return 1;
+  if (rank == 1 && system("sleep 0.2")) return 1;
+  usleep(rank == 0 ? 3000 : rank * 1000);
+  if (argc > 1) MPI_Send(NULL, 0, MPI_INT, 99, 0, MPI_COMM_WORLD);
+  MPI_Abort(MPI_COMM_WORLD, 40 + rank);
+}
+"""
+
+
+@pytest.mark.parametrize("library", ["mpich", "openmpi"])
+def test_the_rank_that_ends_the_job_first_in_virtual_time_is_named(
+    dryfly: Dryfly, tmp_path: Path, library: str
+) -> None:
+    source = tmp_path / "ends.c"
+    source.write_text(_ENDS)
+    run = dryfly("run", "-N", "3", "--mpi", library, *_NONE, "--", source)
+    assert run.exit_status == 41
+    assert "rank 1 on t1 called MPI_Abort with code 41" in run.stderr
+
+
+def test_of_wrong_calls_the_first_in_virtual_time_is_told_of(dryfly: Dryfly, tmp_path: Path) -> None:
+    source = tmp_path / "ends.c"
+    source.write_text(_ENDS)
+    run = dryfly("run", "-N", "3", "--mpi", "openmpi", *_NONE, "--", source, "wrong")
+    assert run.exit_status == 6
+    assert re.findall(r"\[(t\d):\d+\] \*\*\* An error occurred in MPI_Send", run.stderr) == ["t1"]
+    assert "rank 1 on t1 called MPI_Abort with code 6" in run.stderr
+
+
+def test_a_rank_that_computes_without_end_holds_no_other_up_that_ends_the_job(dryfly: Dryfly, tmp_path: Path) -> None:
+    source = tmp_path / "computes.c"
+    source.write_text(_ENDS.replace("usleep(", 'while (rank == 0) __asm__ volatile("");\n  usleep('))
+    run = dryfly("run", "-N", "2", *_NONE, "--", source, limit_s=20)
+    assert run.exit_status == 41
+    assert "rank 1 on t1 called MPI_Abort with code 41" in run.stderr
+
+
+# As Open MPI says something (PMIx's standard, PMIx_Log_nb), by a process that has no need of a server for it.
+_SAYS = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+struct info {
+  char key[512];
+  unsigned flags;
+  struct {
+    unsigned short type;
+    union {
+      const char* text;
+      char room[24];
+    } is;
+  } value;
+};
+typedef int Log(const struct info*, size_t, const struct info*, size_t, void (*)(int, void*), void*);
+static void done(int status, void* given) {}
+int main(int argc, char** argv) {
+  struct info infos[3];
+  memset(infos, 0, sizeof infos);
+  const char* keys[] = {"pmix.log.stderr", "pmix.log.key", "pmix.log.val"};
+  const char* texts[] = {"a text of Open MPI's\\n", "help-some.txt", argv[1]};
+  for (int i = 0; i < 3; ++i) {
+    strcpy(infos[i].key, keys[i]);
+    infos[i].value.type = 3;
+    infos[i].value.is.text = texts[i];
+  }
+  return ((Log*)dlsym(RTLD_DEFAULT, "PMIx_Log_nb"))(infos, 1, infos + 1, 2, done, NULL);
+}
+"""
+
+
+def test_a_text_is_said_once_also_when_who_has_said_it_is_gone(dryfly: Dryfly, tmp_path: Path) -> None:
+    (tmp_path / "says.c").write_text(_SAYS)
+    subprocess.run(["gcc", "says.c", "-o", "says"], check=True, cwd=tmp_path)
+    script = tmp_path / "job"
+    script.write_text(f"#!/bin/sh\n{tmp_path}/says one && {tmp_path}/says one && {tmp_path}/says another\n")
+    script.chmod(0o755)
+    run = dryfly("run", "-n", "1", "--mpi", "openmpi", *_NONE, "--", script).succeeded()
+    assert run.stderr.count("a text of Open MPI's\n") == 2
 
 
 # Each thread exchanges with the same thread of the neighbours.
