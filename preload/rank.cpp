@@ -221,6 +221,7 @@ __attribute__((constructor)) void start() {
   dryfly_self.joined = join_served_fabric;
   if (!belongs_to_run()) return;
   refuse_launcher();
+  refuse_preloaded_mpi();
   pthread_atfork(nullptr, after_fork_in_parent, after_fork_in_child);
   if (clock_is_virtual()) tie_to_parent();
 }

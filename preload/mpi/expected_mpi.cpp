@@ -15,6 +15,7 @@
 #include "preload/mpi/mapped_mpis.hpp"
 #include "preload/mpi/mpi_library.hpp"
 #include "preload/rank.hpp"
+#include "preload/real.hpp"
 #include "rank/refusal.hpp"
 
 namespace dryfly::preload {
@@ -122,6 +123,23 @@ void refuse_launcher() {
       "dryfly: a script starts %s, and each rank would start a job of its own: let it start the program itself, "
       "and say how many ranks there are with dryfly run -n\n",
       name);
+}
+
+void refuse_preloaded_mpi() {
+  const char* const name = runs_library();
+  const char* const preloads = getenv("LD_PRELOAD");
+  const void* const first = real::own_dlsym()(RTLD_DEFAULT, "PMPI_Init");
+  Dl_info found{};
+  Dl_info own{};
+  if (name == nullptr || preloads == nullptr || first == nullptr || dladdr(first, &found) == 0) return;
+  const bool is_own =
+      dladdr(reinterpret_cast<const void*>(&refuse_launcher), &own) == 0 || own.dli_fbase == found.dli_fbase;
+  const char* const slash = strrchr(found.dli_fname, '/');
+  if (is_own || strstr(preloads, slash != nullptr ? slash + 1 : found.dli_fname) == nullptr) return;
+  end_all(
+      "dryfly: %s has %s in LD_PRELOAD, an MPI library in front of %s, on which the ranks run: leave it out there; "
+      "accepted are tools and other libraries, and --mpi chooses the MPI\n",
+      program_invocation_name, found.dli_fname, name);
 }
 
 void require_expected_mpi() {

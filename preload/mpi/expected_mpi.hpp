@@ -9,6 +9,10 @@ namespace dryfly::preload {
 // PROGRAM`: each rank would start a job of its own.
 void refuse_launcher();
 
+// Ends them with a sentence if the process has an MPI library in LD_PRELOAD, where `env` or a script has put it: its
+// functions come before the preload's.
+void refuse_preloaded_mpi();
+
 // Ends this process, and so the run, with a sentence if its MPI library is not of the family that DRYFLY_MPI begins
 // with, behind which stands the name of the run's library, if it is another than DRYFLY_LIBMPI or one beside that, or
 // if there are two in the process.

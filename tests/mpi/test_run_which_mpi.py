@@ -145,6 +145,10 @@ def test_an_mpi_that_the_user_preloads_is_refused(dryfly: Dryfly, programs: Prog
     run = dryfly(*_JOB, "--mpi", "mpich", "--", program, environment={"LD_PRELOAD": str(other)})
     assert run.exit_status == 2, run.stderr
     assert f"LD_PRELOAD has {other} (libmpi.so.40, which is Open MPI's), an MPI library in front of mpich" in run.stderr
+    for command in (("env", f"LD_PRELOAD={other}", program), ("sh", "-c", f"LD_PRELOAD={other} {program}")):
+        run = dryfly(*_JOB, "--mpi", "mpich", "--", *command)
+        assert run.exit_status == 2, run.stderr
+        assert run.stderr.count(f"has {other} in LD_PRELOAD, an MPI library in front of mpich") == 1, run.stderr
 
 
 def test_a_script_that_names_its_python_is_run_by_that_one(dryfly: Dryfly, tmp_path: Path) -> None:

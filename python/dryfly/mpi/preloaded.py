@@ -1,7 +1,8 @@
 """An MPI that the user has preloaded (LD_PRELOAD): its functions come before dryfly's in every rank, so that nothing of
 it is seen, even of the run's own library; of another one there are two in a process. It is refused before the start.
 
-Left to the rank: libraries that a preloaded one brings in itself. A tool that only has wrappers of MPI's functions is
+Left to the rank: what `env` or a script of the job preloads (refuse_preloaded_mpi in preload/mpi), and libraries that a
+preloaded one brings in itself. A tool that only has wrappers of MPI's functions is
 no MPI, whatever it is called: it does not define PMPI_Init.
 """
 
