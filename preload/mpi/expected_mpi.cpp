@@ -89,15 +89,19 @@ const char* runs_library() {
   return blank != nullptr ? blank + 1 : nullptr;
 }
 
+[[noreturn]] void end_for_two(const char* what, const MappedMpi (&two)[2]) {
+  end_all("dryfly: %s has two %s in one process: %s (asked for by %s) and %s (asked for by %s)\n",
+          program_invocation_name, what, two[0].path, two[0].by, two[1].path, two[1].by);
+}
+
 // Within a run, whose library has this name.
 void refuse_other_mpis(const char* name) {
   const bool wants_open_mpi = strncmp(getenv("DRYFLY_MPI"), "openmpi", 7) == 0;
   MappedMpi mpis[2];
   const int count = mapped_mpis(mpis, 2);
   if (has_only_other_family(mpis, count, wants_open_mpi)) end_for_family(!wants_open_mpi, name);
-  if (count < 2) return;
-  end_all("dryfly: %s has two MPIs in one process: %s (asked for by %s) and %s (asked for by %s)\n",
-          program_invocation_name, mpis[0].path, mpis[0].by, mpis[1].path, mpis[1].by);
+  if (count == 2) end_for_two("MPIs", mpis);
+  if (mapped_open_pals(mpis, 2) == 2) end_for_two("of Open MPI's libopen-pal", mpis);
 }
 
 // `name`: of the run's library. Another one may stand in front of it by a RPATH, or a LD_LIBRARY_PATH that a script
@@ -150,9 +154,10 @@ void require_expected_mpi() {
 }
 
 void refuse_second_mpi(const void* function) {
-  Dl_info found{};
   const char* const name = belongs_to_run() ? runs_library() : nullptr;
-  if (name != nullptr && dladdr(function, &found) != 0 && is_mpi_library(found.dli_fname)) refuse_other_mpis(name);
+  if (name == nullptr || !is_of_an_mpi(function)) return;
+  refuse_other_mpis(name);
+  require_file_of(name);
 }
 
 void end_for_other_network() {

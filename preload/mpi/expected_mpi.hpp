@@ -15,10 +15,10 @@ void refuse_preloaded_mpi();
 
 // Ends this process, and so the run, with a sentence if its MPI library is not of the family that DRYFLY_MPI begins
 // with, behind which stands the name of the run's library, if it is another than DRYFLY_LIBMPI or one beside that, or
-// if there are two in the process.
+// if there are two in the process, or two of what Open MPI is built on.
 void require_expected_mpi();
 
-// Ends them with a sentence if `function`, which the program has looked up, is of a second MPI library.
+// Ends them with a sentence if `function`, which the program has looked up, is of another MPI library than the run's.
 void refuse_second_mpi(const void* function);
 
 // Ends them with a sentence: MPI_Init has come back, and the library has not come to the simulated network. It would

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "preload/loaded_part.hpp"
 #include "preload/rank.hpp"
 
 namespace dryfly::preload {
@@ -40,21 +41,6 @@ const char* family(const char* name) {
   return strncmp(name, "libmpi_abi.so", 13) == 0 ? "abi" : "";
 }
 
-struct Search {
-  MappedMpi* found;
-  int room;
-  int count;
-};
-
-int look_for_library(dl_phdr_info* object, std::size_t, void* data) {
-  auto& search = *static_cast<Search*>(data);
-  if (search.count == search.room || object->dlpi_name == nullptr || !is_mpi_library(object->dlpi_name)) return 0;
-  MappedMpi& one = search.found[search.count++];
-  copy(one.path, sizeof one.path, object->dlpi_name);
-  one.by[0] = 0;
-  return 0;
-}
-
 // The dynamic table of a loaded file, whose addresses the linker has completed.
 template <typename Look>
 void for_each_name(const dl_phdr_info& object, std::int64_t tag, Look look) {
@@ -73,14 +59,82 @@ void for_each_name(const dl_phdr_info& object, std::int64_t tag, Look look) {
   }
 }
 
+using IsOne = bool (*)(const char* path);
+
+// A copy may lie under any name, and tells by its own (DT_SONAME) what it is.
+bool is_one(const dl_phdr_info& object, IsOne is) {
+  if (object.dlpi_name == nullptr || object.dlpi_name[0] == 0) return false;
+  bool found = is(object.dlpi_name);
+  for_each_name(object, DT_SONAME, [&](const char* name) { found |= is(name); });
+  return found;
+}
+
+struct Search {
+  MappedMpi* found;
+  int room;
+  int count;
+  IsOne is;
+};
+
+int look_for_library(dl_phdr_info* object, std::size_t, void* data) {
+  auto& search = *static_cast<Search*>(data);
+  if (search.count == search.room || !is_one(*object, search.is)) return 0;
+  MappedMpi& one = search.found[search.count++];
+  copy(one.path, sizeof one.path, object->dlpi_name);
+  one.by[0] = 0;
+  return 0;
+}
+
+struct Asked {
+  MappedMpi& one;
+  IsOne is;
+  bool in_its_folder;  // where there are two of one name, each is its neighbours'
+};
+
+bool are_neighbours(const char* one, const char* other) {
+  const auto length = base_name(one) - one;
+  return base_name(other) - other == length && strncmp(one, other, static_cast<std::size_t>(length)) == 0;
+}
+
 int look_for_asker(dl_phdr_info* object, std::size_t, void* data) {
-  auto& one = *static_cast<MappedMpi*>(data);
-  if (object->dlpi_name == nullptr || is_mpi_library(object->dlpi_name)) return 0;
+  const auto& asked = *static_cast<Asked*>(data);
+  MappedMpi& one = asked.one;
+  if (object->dlpi_name == nullptr || is_one(*object, asked.is)) return 0;
+  if (asked.in_its_folder && !are_neighbours(object->dlpi_name, one.path)) return 0;
   for_each_name(*object, DT_NEEDED, [&](const char* needed) {
     if (one.by[0] != 0 || strcmp(needed, base_name(one.path)) != 0) return;
     copy(one.by, sizeof one.by, object->dlpi_name[0] != 0 ? object->dlpi_name : "the program");
   });
   return one.by[0] != 0 ? 1 : 0;
+}
+
+int mapped(MappedMpi* found, int room, IsOne is, bool by_neighbours) {
+  Search search{found, room, 0, is};
+  dl_iterate_phdr(look_for_library, &search);
+  for (int i = 0; i < search.count; ++i) {
+    MappedMpi& one = found[i];
+    Asked asked{one, is, by_neighbours};
+    dl_iterate_phdr(look_for_asker, &asked);
+    for (int at = 0; at < opened_count && one.by[0] == 0; ++at) {
+      if (strcmp(opened[at].name, base_name(one.path)) == 0) copy(one.by, sizeof one.by, opened[at].by);
+    }
+    if (one.by[0] == 0) copy(one.by, sizeof one.by, "a library of the program");
+  }
+  return search.count;
+}
+
+bool is_open_pal(const char* path) { return strncmp(base_name(path), "libopen-pal.so", 14) == 0; }
+
+struct Place {
+  std::uintptr_t address;
+  bool is_of_one;
+};
+
+int look_at_place(dl_phdr_info* object, std::size_t, void* data) {
+  auto& place = *static_cast<Place*>(data);
+  if (part_with(*object, place.address) == nullptr) return 0;
+  place.is_of_one = is_one(*object, is_mpi_library);
+  return 1;
 }
 
 }  // namespace
@@ -91,18 +145,14 @@ bool is_mpi_library(const char* path) {
          strncmp(name, "libmpich.so", 11) == 0;
 }
 
-int mapped_mpis(MappedMpi* found, int room) {
-  Search search{found, room, 0};
-  dl_iterate_phdr(look_for_library, &search);
-  for (int i = 0; i < search.count; ++i) {
-    MappedMpi& one = found[i];
-    dl_iterate_phdr(look_for_asker, &one);
-    for (int at = 0; at < opened_count && one.by[0] == 0; ++at) {
-      if (strcmp(opened[at].name, base_name(one.path)) == 0) copy(one.by, sizeof one.by, opened[at].by);
-    }
-    if (one.by[0] == 0) copy(one.by, sizeof one.by, "a library of the program");
-  }
-  return search.count;
+int mapped_mpis(MappedMpi* found, int room) { return mapped(found, room, is_mpi_library, false); }
+
+int mapped_open_pals(MappedMpi* found, int room) { return mapped(found, room, is_open_pal, true); }
+
+bool is_of_an_mpi(const void* function) {
+  Place place{reinterpret_cast<std::uintptr_t>(function), false};
+  dl_iterate_phdr(look_at_place, &place);
+  return place.is_of_one;
 }
 
 bool is_plain_name(const MappedMpi& mpi) { return strcmp(base_name(mpi.path), "libmpi.so") == 0; }

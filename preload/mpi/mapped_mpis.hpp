@@ -1,5 +1,6 @@
-// Which MPI libraries are in this process, and on whose account. There is to be one, and it is the run's: with two of
-// them, a module of Python's on one and the script on another, each takes itself for all there is.
+// Which MPI libraries are in this process, under whatever file name, and on whose account. There is to be one, and it
+// is the run's: with two of them, a module of Python's on one and the script on another, each takes itself for all
+// there is.
 #pragma once
 
 namespace dryfly::preload {
@@ -11,6 +12,12 @@ struct MappedMpi {
 
 // Fills as many as there are, up to `room`; returns how many.
 int mapped_mpis(MappedMpi* found, int room);
+
+// The same of Open MPI's libopen-pal, which libmpi and tools of Open MPI's are built on.
+int mapped_open_pals(MappedMpi* found, int room);
+
+// Is it a function of an MPI library's?
+bool is_of_an_mpi(const void* function);
 
 // Was it asked for as libmpi.so? Whoever does so takes what there is, of whatever family.
 bool is_plain_name(const MappedMpi& mpi);

@@ -77,6 +77,29 @@ def test_two_mpis_that_a_script_opens_are_both_named(dryfly: Dryfly, script: Pat
     assert re.search(says, run.stderr)
 
 
+def test_a_second_mpi_under_another_name_is_seen(dryfly: Dryfly, script: Path, tmp_path: Path) -> None:
+    other = _copy("mpich", tmp_path, "libsolver.so")
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", script, "libmpi.so.12", other)
+    assert run.exit_status == 2, run.stderr
+    assert re.search(rf"has two MPIs in one process: \S+/libmpi.so.12 .* and {re.escape(str(other))} ", run.stderr)
+    run = dryfly(*_JOB, "--mpi", "mpich", "--", script, other)
+    assert run.exit_status == 2, run.stderr
+    assert re.search(rf"has loaded {re.escape(str(other))} .* in place of mpich", run.stderr)
+
+
+def test_a_second_copy_of_what_open_mpi_is_built_on_is_seen(dryfly: Dryfly, script: Path, tmp_path: Path) -> None:
+    own = Path(mpi.select("openmpi").libmpi)
+    base = next(own.parent.glob("libopen-pal.so.*"))
+    other = Path(shutil.copy(base.resolve(), tmp_path / "libtool.so"))
+    run = dryfly(*_JOB, "--mpi", "openmpi", "--", script, own.name, other, own.name)
+    assert run.exit_status == 2, run.stderr
+    says = (
+        rf"has two of Open MPI's libopen-pal in one process: \S+/{base.name} \(asked for by \S+/{own.name}\) and "
+        rf"{re.escape(str(other))} \(asked for by"
+    )
+    assert re.search(says, run.stderr), run.stderr
+
+
 def _puts_in_front(folder: Path, command: str) -> Path:
     """A script as one that loads an environment module."""
     wrapper = folder / "wrapper"
