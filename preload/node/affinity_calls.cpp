@@ -44,11 +44,23 @@ std::int32_t number_of(pthread_t thread) {
   return pthread_equal(thread, main_thread) ? getpid() : -1;
 }
 
+// What was told of this computer, last; none: nothing was.
+Processors told_instead;
+
+Processors read_mask(std::size_t bytes, const void* mask) {
+  Processors read;
+  memcpy(read.words, mask, bytes < sizeof read.words ? bytes : sizeof read.words);
+  return read;
+}
+
 long bind_thread(std::int32_t thread, std::size_t bytes, const unsigned char* mask) {
   if (const int error = refusal_of(thread)) return fail(error);
   if (mask == nullptr) return fail(EFAULT);
-  Processors wanted;
-  memcpy(wanted.words, mask, bytes < sizeof wanted.words ? bytes : sizeof wanted.words);
+  Processors wanted = read_mask(bytes, mask);
+  // Whoever saves what it was told, binds itself for a moment and restores that means to be where it was. One that is
+  // not bound has nothing to restore.
+  const bool is_bound_now = !(processors_of(thread) == node_shape()->allowed);
+  if (is_bound_now && told_instead.any() && wanted == told_instead) wanted = node_shape()->allowed;
   return bind_to(thread, wanted) ? 0 : fail(EINVAL);
 }
 
@@ -118,7 +130,12 @@ DRYFLY_EXPORT int pthread_setaffinity_np(pthread_t thread, size_t bytes, const c
 // OpenMP starts as many threads as it finds processors here. Where nobody has bound the rank that is this computer's
 // number, as it was before there were bindings: on a node of 208 it would be 208 in each rank.
 DRYFLY_EXPORT int pthread_getaffinity_np(pthread_t thread, size_t bytes, cpu_set_t* mask) noexcept {
-  if (!is_bound()) return real::pthread_getaffinity_np()(thread, bytes, mask);
+  if (node_shape() == nullptr) return real::pthread_getaffinity_np()(thread, bytes, mask);
+  if (!is_bound()) {
+    const int error = real::pthread_getaffinity_np()(thread, bytes, mask);
+    if (error == 0) told_instead = read_mask(bytes, mask);
+    return error;
+  }
   const std::int32_t number = number_of(thread);
   return sched_getaffinity(number < 0 ? getpid() : number, bytes, mask) == 0 ? 0 : errno;
 }

@@ -3,10 +3,11 @@
  *     rank R cpus 1-8,53 cpu 1 policy 2 domains 0x4 at 2
  *
  * after what the arguments ask for: `set CPU,CPU,...` binds rank R to the R-th CPU (sched_setaffinity), `threads` by
- * pthread_setaffinity_np, `raw` by syscall; `memory DOMAIN,...` sets the policy (set_mempolicy), `range DOMAIN,...`
- * that of a range (mbind); `init` comes before these to do them in front of MPI_Init. `work BYTES` then announces so
- * many bytes, and the line ends with `took NANOSECONDS`; `look TIMES` reads the clock so often instead. `move
- * CPU,CPU,...` between these binds as `set` and `move-raw` as `raw`; `end CPU,CPU,...` binds as `set`, right before
+ * pthread_setaffinity_np, `back` so and then to what pthread_getaffinity_np has told before, `told` to that at once,
+ * `raw` by syscall; `memory DOMAIN,...` sets the policy (set_mempolicy), `range DOMAIN,...` that of a range (mbind);
+ * `init` comes before these to do them in front of MPI_Init. `work BYTES` then announces so many bytes, and the line
+ * ends with `took NANOSECONDS`; `look TIMES` reads the clock so often instead. `move CPU,CPU,...` between these binds
+ * as `set` and `move-raw` as `raw`; `end CPU,CPU,...` binds as `set`, right before
  * MPI_Finalize. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -42,6 +43,12 @@ static void bind(const char* how, const char* list, int rank) {
   CPU_ZERO(&set);
   CPU_SET(item(list, rank), &set);
   if (strcmp(how, "threads") == 0) check(pthread_setaffinity_np(pthread_self(), sizeof set, &set), how);
+  if (strcmp(how, "back") == 0 || strcmp(how, "told") == 0) {
+    cpu_set_t before;
+    check(pthread_getaffinity_np(pthread_self(), sizeof before, &before), how);
+    if (*how == 'b') check(pthread_setaffinity_np(pthread_self(), sizeof set, &set), how);
+    check(pthread_setaffinity_np(pthread_self(), sizeof before, &before), how);
+  }
   if (strcmp(how, "raw") == 0) check(syscall(SYS_sched_setaffinity, 0, sizeof set, &set), how);
   if (strcmp(how, "set") == 0) check(sched_setaffinity(0, sizeof set, &set), how);
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -255,6 +256,25 @@ def test_where_nobody_binds_a_rank_is_on_a_processor_of_its_own_in_blocks(dryfly
     # Three of 51 cores that a socket has for jobs, 17 apart.
     assert [row["cpu"] for row in rows] == ["1", "18", "35", "53", "70", "87"]
     assert [row["cpu"] for row in told(dryfly(*AURORA, "--ppn", "2", "--", PROGRAM, "set", "3,60"))] == ["3", "60"]
+
+
+def test_a_rank_that_takes_back_the_mask_that_it_was_told_is_where_it_was(dryfly: Dryfly) -> None:
+    """PT-Scotch does so, and without a binding that mask is this computer's."""
+    began = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM)
+    back = dryfly(*AURORA, "--ppn", "2", "--", PROGRAM, "back", "3,60")
+    assert [row["cpu"] for row in told(back)] == [row["cpu"] for row in told(began)]
+    assert [row["cpus"] for row in told(back)] == [row["cpus"] for row in told(began)]
+    assert places(back) == places(began)
+    bound = told(dryfly(*AURORA, "--ppn", "2", "--cpu-bind", "list:1-8:53-60", "--", PROGRAM, "back", "3,60"))
+    assert [row["cpus"] for row in bound] == ["1-8", "53-60"]
+
+
+def test_a_rank_that_is_not_bound_may_bind_itself_to_what_it_was_told(dryfly: Dryfly) -> None:
+    job = ("run", "--machine", "testbed", "-N", "1", "--compute", "none", "--mpi", "mpich")
+    row = told(dryfly(*job, "--", PROGRAM, "told", "0"))[0]
+    ends = [part.split("-") for part in row["cpus"].split(",")]
+    cpus = {cpu for end in ends for cpu in range(int(end[0]), int(end[-1]) + 1)}
+    assert cpus == os.sched_getaffinity(0) & set(range(128))
 
 
 def took(dryfly: Dryfly, *words: str, work: str = "3072000000") -> list[int]:
