@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,28 @@ def test_a_compiler_that_fails_is_said_and_leaves_nothing(
         solver.build("dryfly-hpl", mpi=library(tmp_path))
     assert "no such header" in capfd.readouterr().err
     assert not [path for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+
+
+def test_of_two_that_need_a_program_at_once_one_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    compiler = tmp_path / "bin" / "mpicxx"
+    compiler.parent.mkdir()
+    compiler.write_text(
+        '#!/bin/sh\nfor word do case $before in -o) echo >"$word";; esac; before=$word; done\n'
+        f'echo "$before" >>{tmp_path}/calls\nsleep 0.01\n'
+    )
+    compiler.chmod(0o755)
+    programs: list[Path] = []
+    needing = [
+        threading.Thread(target=lambda: programs.append(solver.build("dryfly-hpl", mpi=library(tmp_path))))
+        for _ in range(2)
+    ]
+    for each in needing:
+        each.start()
+    for each in needing:
+        each.join()
+    assert programs[0] == programs[1]
+    assert programs[0].is_file()
+    assert (
+        len((tmp_path / "calls").read_text().splitlines()) == len(solver.sources_of("dryfly-hpl")) + 1
+    )  # it is linked

@@ -5,12 +5,15 @@ The BLAS is not linked: the program is told where the libraries of this Python e
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -46,13 +49,27 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
     target = cache_folder() / "programs" / f"{mpi.name}-{digest.hexdigest()[:16]}" / name
     if target.is_file():
         return target
-    print(f"dryfly: compiling {name} for {mpi.name}, once", file=sys.stderr, flush=True)
-    target.parent.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent.parent, prefix=".build-") as work:
-        _compile(name, sources, [str(wrapper), *flags, f"-I{include_folder()}", *mpi.link_options], Path(work))
-        target.parent.mkdir(exist_ok=True)
+    command = [str(wrapper), *flags, f"-I{include_folder()}", *mpi.link_options]
+    with _alone(target.parent), tempfile.TemporaryDirectory(dir=target.parent.parent, prefix=".build-") as work:
+        if target.is_file():
+            return target
+        print(f"dryfly: compiling {name} for {mpi.name}, once", file=sys.stderr, flush=True)
+        _compile(name, sources, command, Path(work))
         os.replace(Path(work) / name, target)  # complete, or not there
     return target
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """One process at a time for this folder: a compilation takes half a minute of a core, and others wait for it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):  # not every file system has locks; without, each compiles
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def sources_of(name: str) -> list[Path]:
