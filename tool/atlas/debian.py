@@ -5,13 +5,14 @@ out (`_BASE`)."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from atlas.application import FOLDER, Application
@@ -81,11 +82,12 @@ def _needed(packages: list[str]) -> dict[str, str]:
     base = _closure(*_BASE)
     found: dict[str, str] = {}
     for package in packages:
-        found |= _closure(package)
+        found.update(_closure(package))
     return {name: version for name, version in found.items() if name not in base}
 
 
-def _closure(*packages: str) -> dict[str, str]:
+@functools.cache  # apt takes two seconds for each, and applications share the base and what they need
+def _closure(*packages: str) -> Mapping[str, str]:
     printed = _apt(*_NOTHING_INSTALLED, "install", "-s", "--no-install-recommends", *packages)
     lines = [line.split() for line in printed.splitlines() if line.startswith("Inst ")]
     return {words[1]: next(word for word in words[2:] if word.startswith("("))[1:] for words in lines}
