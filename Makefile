@@ -35,7 +35,8 @@ TESTED := hpcc pw cp2k nwchem-scf-mpich nwchem-scf-openmpi
 BIN := .venv/bin
 # What is installed and what is tested are two builds of the same sources: the second takes its objects from the first.
 # Both with one locale, which objects are kept by: where none is set, pip gives one to what it starts.
-cached = if command -v ccache >/dev/null; then export LC_ALL=C.UTF-8 CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR="$(CURDIR)/$(STAMPS)/ccache" CCACHE_NOHASHDIR=1 CC=$${CC:-gcc} CXX=$${CXX:-g++}; fi
+# An object is found by the headers that the compiler names, so none is preprocessed a second time for it (CCACHE_DEPEND).
+cached = if command -v ccache >/dev/null; then export LC_ALL=C.UTF-8 CCACHE_DEPEND=1 CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_DIR="$(CURDIR)/$(STAMPS)/ccache" CCACHE_NOHASHDIR=1 CC=$${CC:-gcc} CXX=$${CXX:-g++}; fi
 # The packages of an extra of pyproject.toml, a line each.
 extra = $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["$(1)"], sep="\n")'
 STAMPS := .stamps
