@@ -23,11 +23,11 @@ from dryfly.mpi.libraries import MpiLibrary, select
 
 NAMES = {"dryfly-hpl": "hpl", "dryfly-mxp": "mxp"}  # and the folder of its sources
 NOT_SOLVED = 4  # exit status when the numerics were skipped; programs/hpl/work.hpp
-_PARTS = (
+# Parts of both, in the folder of the first.
+_SHARED = (
     "binding", "blas", "checkpoint", "generator", "gpu", "gpu_cuda", "gpu_level_zero", "grid", "host_memory", "matrix",
     "options", "output", "screen",
 )  # fmt: skip
-_SHARED = {"mxp": tuple(f"hpl/{part}.cpp" for part in _PARTS)}
 
 _FLAGS = ("-std=c++20", "-O3", "-g1")  # lines for profilers, without variables: those took a quarter of the time
 _BLAS = {"mkl": re.compile(r"libmkl_rt\.so(\.\d+)*"), "scipy-openblas32": re.compile(r"libscipy_openblas.*\.so")}
@@ -41,12 +41,7 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
     wrapper = mpi.wrapper("mpicxx")
     if wrapper is None:
         raise UserError(f"MPI library {mpi.name} has no mpicxx, so {name} cannot be compiled with it")
-    digest = hashlib.sha256("\0".join((mpi.libmpi, *flags)).encode())
-    folders = {*(source.parent for source in sources), include_folder() / "dryfly"}
-    headers = {header for folder in folders for header in folder.glob("*.h*")}
-    for path in sorted({*sources, *headers}):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    target = cache_folder() / "programs" / f"{mpi.name}-{digest.hexdigest()[:16]}" / name
+    target = _place(sources, flags, mpi) / name
     if target.is_file():
         return target
     command = [str(wrapper), *flags, f"-I{include_folder()}", *mpi.link_options]
@@ -54,9 +49,34 @@ def build(name: str, *, mpi: MpiLibrary) -> Path:
         if target.is_file():
             return target
         print(f"dryfly: compiling {name} for {mpi.name}, once", file=sys.stderr, flush=True)
-        _compile(name, sources, command, Path(work))
+        shared = [source for source in sources if source in _shared_sources()]
+        objects = _kept_objects(_place(shared, flags, mpi) / "objects", name, shared, command)
+        objects += _compile(name, [source for source in sources if source not in shared], command, Path(work))
+        link = [*command, *map(str, objects), "-o", str(Path(work) / name), "-ldl"]
+        _require_none(_messages(link), name, command)
         os.replace(Path(work) / name, target)  # complete, or not there
     return target
+
+
+def _place(sources: list[Path], flags: tuple[str, ...], mpi: MpiLibrary) -> Path:
+    """The folder for what these sources make."""
+    digest = hashlib.sha256("\0".join((mpi.libmpi, *flags)).encode())
+    folders = {*(source.parent for source in sources), include_folder() / "dryfly"}
+    headers = {header for folder in folders for header in folder.glob("*.h*")}
+    for path in sorted({*sources, *headers}):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return cache_folder() / "programs" / f"{mpi.name}-{digest.hexdigest()[:16]}"
+
+
+def _kept_objects(folder: Path, name: str, sources: list[Path], command: list[str]) -> list[Path]:
+    """Of what both programs are made of; the second finds them."""
+    with _alone(folder.parent), tempfile.TemporaryDirectory(dir=folder.parent.parent, prefix=".build-") as work:
+        if not folder.is_dir():
+            made = Path(work) / "objects"
+            made.mkdir()
+            _compile(name, sources, command, made)
+            os.replace(made, folder)  # complete, or not there
+        return sorted(folder.iterdir())
 
 
 @contextlib.contextmanager
@@ -74,19 +94,24 @@ def _alone(folder: Path) -> Iterator[None]:
 
 def sources_of(name: str) -> list[Path]:
     folder = programs_folder() / NAMES[name]
-    shared = [programs_folder() / path for path in _SHARED.get(folder.name, ())]
-    return [*sorted(path for path in folder.glob("*.cpp") if not path.stem.endswith("_test")), *shared]
+    own = {path for path in folder.glob("*.cpp") if not path.stem.endswith("_test")}
+    return sorted(own | set(_shared_sources()))
 
 
-def _compile(name: str, sources: list[Path], command: list[str], work: Path) -> None:
+def _shared_sources() -> list[Path]:
+    return [programs_folder() / "hpl" / f"{part}.cpp" for part in _SHARED]
+
+
+def _compile(name: str, sources: list[Path], command: list[str], work: Path) -> list[Path]:
     def one(source: Path) -> str:
         return _messages([*command, "-c", str(source), "-o", str(_object(source, work))])
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        messages = "".join(pool.map(one, sources))
-    messages = messages or _messages(
-        [*command, *(str(_object(source, work)) for source in sources), "-o", str(work / name), "-ldl"]
-    )
+        _require_none("".join(pool.map(one, sources)), name, command)
+    return [_object(source, work) for source in sources]
+
+
+def _require_none(messages: str, name: str, command: list[str]) -> None:
     if messages:
         sys.stderr.write(messages)
         raise UserError(f"{name} does not compile with {command[0]} (its messages are above)")
