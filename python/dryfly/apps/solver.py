@@ -14,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from dryfly.base.errors import UserError
@@ -103,6 +102,8 @@ def _shared_sources() -> list[Path]:
 
 
 def _compile(name: str, sources: list[Path], command: list[str], work: Path) -> list[Path]:
+    from concurrent.futures import ThreadPoolExecutor  # brings logging, and runs import this module
+
     def one(source: Path) -> str:
         return _messages([*command, "-c", str(source), "-o", str(_object(source, work))])
 

@@ -10,7 +10,6 @@ import hashlib
 import io
 import shlex
 import shutil
-import tarfile
 import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -172,6 +171,8 @@ def _fetch(url: str, sha256: str, library: MpiLibrary, family: _Family) -> bytes
 
 def _unpack(package: bytes, target: Path) -> None:
     """A Debian package is an ar archive with a tar archive named data in it."""
+    import tarfile  # takes a millisecond, and runs import this module
+
     place = 8  # after its magic
     while place < len(package):
         name = package[place : place + 16].decode().rstrip(" /")
