@@ -1,9 +1,5 @@
 #include "core/nic/get_queues.hpp"
 
-#include <algorithm>
-
-#include "core/unit/random.hpp"
-
 namespace dryfly::nic {
 
 bool GetQueues::is_asked_by_cpu(const Transfer& answer) const {
@@ -15,13 +11,13 @@ std::uint32_t GetQueues::queues_for(const Transfer& answer) const {
   if (answer.size <= spec_.packet) return 0;
   const Step step = Parcel::of_handle(answer.handle).step;
   if (step != Step::get_data && step != Step::rma_response) return 0;
-  return is_asked_by_cpu(answer) ? spec_.of_reads : spec_.of_rendezvous;
+  return spec_.queues(is_asked_by_cpu(answer));
 }
 
 std::uint64_t GetQueues::draw_queue(const Transfer& answer) {
   const std::uint64_t target = answer.target.value;
   if (target >= asked_.size()) asked_.resize(target + 1);
-  const std::uint64_t number = mix(target << 32 | asked_[target]++) % queues_for(answer);
+  const std::uint64_t number = GetQueueSpec::draw(target, asked_[target]++, queues_for(answer));
   const auto kind = static_cast<std::uint64_t>(answer.traffic_class) * 2 + (is_asked_by_cpu(answer) ? 1 : 0);
   return (target << 8 | kind) << 16 | number;
 }
@@ -36,16 +32,11 @@ void GetQueues::submit(const Transfer& transfer) {
   advance(queue);
 }
 
-// Of the answer that has begun there may be more than the window at once, for nothing comes before it in its queue; the
-// next one waits until what is left of this leaves it room.
 std::uint64_t GetQueues::next_part(const Queue& queue, const Answer& answer) const {
-  if (answer.left == 0 || answer.under_way >= at_once) return 0;
-  const auto in_packets = [this](std::uint64_t bytes) { return bytes / spec_.packet.count * spec_.packet.count; };
-  const std::uint64_t least = std::max(spec_.packet.count, in_packets(spec_.window.count / 2));
-  const std::uint64_t bytes = answer.left <= least ? answer.left : std::max(least, in_packets(answer.left / 2));
+  if (answer.left == 0 || answer.under_way >= GetQueueSpec::at_once) return 0;
+  const std::uint64_t bytes = spec_.next_part(answer.left);
   const bool has_begun = answer.left != answer.whole.size.count;
-  const bool has_room = queue.under_way == 0 || queue.under_way + std::min(bytes, least) <= spec_.window.count;
-  return has_begun || has_room ? bytes : 0;
+  return has_begun || spec_.may_begin(bytes, queue.under_way) ? bytes : 0;
 }
 
 void GetQueues::advance(std::uint64_t name) {

@@ -13,18 +13,12 @@
 
 #include "core/contract/network.hpp"
 #include "core/nic/fifo.hpp"
+#include "core/nic/get_turns.hpp"
 #include "core/nic/parcel.hpp"
 #include "core/unit/key_table.hpp"
 #include "core/unit/pool.hpp"
 
 namespace dryfly::nic {
-
-struct GetQueueSpec {
-  std::uint32_t of_rendezvous = 0;  // queues of a NIC and class; 0: each answer leaves as it comes
-  std::uint32_t of_reads = 0;       // the same, for what the CPU asks for: software's Gets of rendezvous, too
-  Bytes window{};                   // of a queue, under way
-  Bytes packet{};                   // its payload
-};
 
 class GetQueues final : public Carrier, private TransferSink {
  public:
@@ -57,7 +51,6 @@ class GetQueues final : public Carrier, private TransferSink {
   }
 
  private:
-  static constexpr unsigned at_once = 2;  // parts of an answer, lest the link is idle while one is on its way
   struct Answer {
     Transfer whole;
     std::uint64_t queue = 0;

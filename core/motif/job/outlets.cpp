@@ -31,7 +31,7 @@ bool leads_back(Leg leg) { return leg == Leg::get || leg == Leg::read_data; }
 
 Outlets::Outlets(const Placement& placement, Carriage& carriage, Records& records, Listener& listener,
                  Bytes rendezvous_head, Bytes packet, Duration command_interval, const nic::Answering& answering,
-                 Duration ingress, Duration lead, bool shares)
+                 const Turns& turns, Duration ingress, Duration lead, bool shares)
     : carriage_(carriage),
       records_(records),
       listener_(listener),
@@ -42,7 +42,8 @@ Outlets::Outlets(const Placement& placement, Carriage& carriage, Records& record
       ingress_(ingress),
       lead_(carriage.answers_later() ? Duration{} : lead),
       part_(carriage.part().count),
-      least_way_(carriage.least_way()) {
+      least_way_(carriage.least_way()),
+      turns_(turns) {
   LargeVector<std::uint32_t> usual;
   usual.reserve(placement.ranks());
   for (std::uint32_t rank = 0; rank < placement.ranks(); ++rank) usual.push_back(placement.nic_of(rank).value);
@@ -171,15 +172,54 @@ void Outlets::offer(std::uint32_t message, Instant ready, Instant now) {
 
 void Outlets::answer(std::uint32_t message, Duration fetch, Instant now) {
   const Record& record = records_[message];
-  offer(message, answering_.begin({bytes_on_the_way(record)}, now, outlet_of(record).next_answer) + fetch, now);
+  const std::uint64_t bytes = bytes_on_the_way(record);
+  const Instant ready = answering_.begin({bytes}, now, outlet_of(record).next_answer) + fetch;
+  if (!turns_.are_taken(record.leg, bytes)) return offer(message, ready, now);
+  listener_.schedule(ready, Kind::leaving, message);
 }
 
-void Outlets::divide(Record& record, std::uint64_t bytes) {
-  if (record.in_parts) return;
-  const std::uint32_t parts = parts_.acquire();
-  parts_[parts] = {.bytes = record.bytes, .left = bytes};
-  record.bytes = parts;
+void Outlets::leave(std::uint32_t message, Instant now) {
+  Record& record = records_[message];
+  const std::uint64_t bytes = bytes_on_the_way(record);
+  if (record.in_parts || !turns_.are_taken(record.leg, bytes)) return offer(message, now, now);
+  const std::uint32_t asking = load_of(message, now).to.value;
+  Parts& answer = divide(record, bytes);
+  answer.held = std::exchange(answer.left, 0);
+  answer.message = message;
+  turns_.enter(parts_, static_cast<std::uint32_t>(record.bytes), asking, record.leg);
+  advance(answer.queue, now);
+}
+
+// One of which something waits in its outlet has more there now.
+void Outlets::advance(std::uint32_t queue, Instant now) {
+  for (;;) {
+    const Turns::Granted granted = turns_.grant(parts_, queue);
+    if (granted.parts == no_record) return;
+    Parts& answer = parts_[granted.parts];
+    if (granted.bytes == answer.left) offer(answer.message, now, now);
+  }
+}
+
+void Outlets::part_there(std::uint32_t message, Instant now) {
+  Parts& answer = parts(records_[message]);
+  turns_.end_oldest(answer);
+  advance(answer.queue, now);
+}
+
+void Outlets::forget_parts(std::uint32_t index, Instant now) {
+  const std::uint32_t queue = parts_[index].queue;
+  if (queue != Parts::no_queue) turns_.end(parts_[index]);
+  parts_.release(index);
+  if (queue != Parts::no_queue) advance(queue, now);
+}
+
+Parts& Outlets::divide(Record& record, std::uint64_t bytes) {
+  if (record.in_parts) return parts(record);
+  const std::uint32_t index = parts_.acquire();
+  parts_[index] = {.bytes = record.bytes, .left = bytes, .to_come = bytes};
+  record.bytes = index;
   record.in_parts = true;
+  return parts_[index];
 }
 
 void Outlets::leave_nic(std::uint32_t nic, Instant now) {
@@ -198,14 +238,15 @@ void Outlets::depart(std::uint32_t message, Instant start, Instant now) {
   Load load = load_of(message, start);
   Record& record = records_[message];
   if (record.in_parts) {
-    Parts& whole = parts_[static_cast<std::uint32_t>(record.bytes)];
-    load.size.count = std::min(whole.left, part_);
+    Parts& whole = parts(record);
+    load.size.count = std::min(Turns::of_one_part(whole), part_);
     whole.left -= load.size.count;
   }
   if (give(load, record, now)) return;
   if (const std::optional<Carried> times = carriage_.carry(load)) return carried(load, *times);
   Outlet& outlet = outlets_[load.from.value];
   outlet.all.add(start.ps, interval_of(record, command_interval_).ps);
+  if (record.in_parts && parts(record).left > 0) offer(message, start, now);
 }
 
 void Outlets::occupy(const Load& load, const Record& record, Instant left) {
@@ -215,14 +256,30 @@ void Outlets::occupy(const Load& load, const Record& record, Instant left) {
   outlet.all.add(load.ready.ps, taken.ps);
 }
 
+// A carriage that answers later does so for each part at the instant at which it is there.
+void Outlets::tell_turns(const Load& load, Parts& answer, Instant now) {
+  if (carriage_.answers_later()) {
+    turns_.end_part(answer, load.size.count);
+    return advance(answer.queue, now);
+  }
+  unsigned parts = Turns::arrive(answer, load.size.count);
+  if (answer.to_come == 0) --parts;  // the last one ends with the answer
+  for (; parts > 0; --parts) listener_.schedule(answer.arrived, Kind::part, load.message);
+}
+
 void Outlets::carried(const Load& load, const Carried& times) {
   Record& record = records_[load.message];
   if (!carriage_.answers_later()) occupy(load, record, times.left);
   if (!record.in_parts) return listener_.settled(load.message, times.arrived, times.answered);
-  Parts& whole = parts_[static_cast<std::uint32_t>(record.bytes)];
+  Parts& whole = parts(record);
   whole.arrived = std::max(whole.arrived, times.arrived);
   whole.answered = std::max(whole.answered, times.answered);
-  if (whole.left == 0) return listener_.settled(load.message, whole.arrived, whole.answered);
+  whole.to_come -= load.size.count;
+  const bool is_over = whole.to_come == 0;
+  if (is_over) listener_.settled(load.message, whole.arrived, whole.answered);
+  if (whole.queue != Parts::no_queue) tell_turns(load, whole, times.left);
+  if (is_over) return;
+  if (whole.left == 0 || carriage_.answers_later()) return;
   Outlet& outlet = outlets_[load.from.value];
   append(records_, outlet.waiting, load.message);
   if (outlet.scheduled) return;
