@@ -20,7 +20,7 @@ using Sent = std::vector<Part>;
 
 constexpr std::uint32_t asking_nic = 7;
 
-// The NICs' own queues, over a network that delivers `at_once` parts in the order in which they were given.
+// The NICs' own queues, over a network that delivers in the order in which it is given.
 struct OfNics final : Carrier, TransferSink, nic::GetQueues::Owner {
   explicit OfNics(const nic::GetQueueSpec& spec) : queues(*this, spec, *this) { queues.connect(*this); }
 

@@ -74,7 +74,8 @@ def _kept_objects(folder: Path, name: str, sources: list[Path], command: list[st
             made = Path(work) / "objects"
             made.mkdir()
             _compile(name, sources, command, made)
-            os.replace(made, folder)  # complete, or not there
+            with contextlib.suppress(OSError):  # without locks, another one's may be there by now
+                os.replace(made, folder)  # complete, or not there
         return sorted(folder.iterdir())
 
 

@@ -171,7 +171,7 @@ def _fetch(url: str, sha256: str, library: MpiLibrary, family: _Family) -> bytes
 
 def _unpack(package: bytes, target: Path) -> None:
     """A Debian package is an ar archive with a tar archive named data in it."""
-    import tarfile  # takes a millisecond, and runs import this module
+    import tarfile  # takes ten milliseconds, and runs import this module
 
     place = 8  # after its magic
     while place < len(package):

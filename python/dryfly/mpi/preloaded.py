@@ -2,8 +2,8 @@
 it is seen, even of the run's own library; of another one there are two in a process. It is refused before the start.
 
 Left to the rank: what `env` or a script of the job preloads (refuse_preloaded_mpi in preload/mpi), and libraries that a
-preloaded one brings in itself. A tool that only has wrappers of MPI's functions is
-no MPI, whatever it is called: it does not define PMPI_Init.
+preloaded one brings in itself. A tool that only has wrappers of MPI's functions is no MPI, whatever it is called: it
+does not define PMPI_Init.
 """
 
 from __future__ import annotations
